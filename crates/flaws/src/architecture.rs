@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::Flaw;
 
 /// An architecture that the catalogue knows flaws of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
     /// x86, 32 and 64 bits.

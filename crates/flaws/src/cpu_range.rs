@@ -5,7 +5,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// CPUs of one maker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum CpuRange {
     /// Of x86.
@@ -15,7 +16,8 @@ pub enum CpuRange {
 }
 
 /// x86 CPUs of one vendor and family; all models or steppings where none is listed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct X86Range {
     /// Vendor string of CPUID: `GenuineIntel`, `AuthenticAMD`, `HygonGenuine`.
     pub vendor: String,
@@ -33,7 +35,8 @@ pub struct X86Range {
 }
 
 /// Arm CPUs of one implementer; all revisions where none is named.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmRange {
     /// Who made them, as MIDR_EL1 has it: 0x41 is Arm.
     pub implementer: u8,
@@ -48,9 +51,10 @@ pub struct ArmRange {
 }
 
 /// Variant and revision of MIDR_EL1, in the order in which they are made: `r3p1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct Revision {
     /// The 3 of r3p1.
     pub variant: u8,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Architecture, CpuRange};
 
 /// What kind of flaw it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The CPU does something else than its manual says.
@@ -23,7 +24,8 @@ pub enum Kind {
 }
 
 /// One flaw.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Flaw {
     /// Stable name, the file's name: `amd-298`, `gds`.
@@ -140,7 +142,8 @@ pub struct Flaw {
 }
 
 /// Vendors whose CPUs can have a flaw; those of all others cannot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Possible {
     /// Vendor strings of CPUID.
@@ -153,7 +156,8 @@ pub struct Possible {
 }
 
 /// A condition on the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Need {
     /// At least so many CPUs online.
@@ -179,7 +183,8 @@ pub struct Need {
 }
 
 /// Who applies a workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AppliedBy {
     /// The board's firmware.
@@ -197,7 +202,8 @@ pub enum AppliedBy {
 }
 
 /// One workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Workaround {
     /// What it does.
@@ -218,7 +224,8 @@ pub struct Workaround {
 }
 
 /// How a workaround is switched: at least one of these.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
     /// Name of a toggle of `sidestep toggles`.
@@ -236,7 +243,8 @@ pub struct Switch {
 }
 
 /// What a text in a file of the kernel means.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Wording {
     /// Part of the text, upper and lower case alike; empty for any text.
@@ -252,7 +260,8 @@ pub struct Wording {
 }
 
 /// A flag of /proc/cpuinfo that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KernelFlag {
     /// The flag.
@@ -264,7 +273,8 @@ pub struct KernelFlag {
 }
 
 /// A variant of a flaw that the kernel keeps apart by a word of its own in the `bugs` line of /proc/cpuinfo.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SubState {
     /// The word.
@@ -276,7 +286,8 @@ pub struct SubState {
 }
 
 /// A feature flag of /proc/cpuinfo whose absence is the workaround, where others are there.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HiddenFlag {
     /// The flag.
@@ -286,7 +297,8 @@ pub struct HiddenFlag {
 }
 
 /// A field of /proc/PID/status that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaskStatus {
     /// The field.
@@ -298,7 +310,8 @@ pub struct TaskStatus {
 }
 
 /// A word of the kernel's command line that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BootWord {
     /// The word, or its beginning when it ends in `=` or `:`.
@@ -308,7 +321,8 @@ pub struct BootWord {
 }
 
 /// A release from which on the kernel always works around a flaw.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KernelRelease {
     /// Its first two numbers; of older ones nothing is said.
@@ -318,7 +332,8 @@ pub struct KernelRelease {
 }
 
 /// A message of the kernel that tells of a workaround; its absence says nothing, as the buffer forgets.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KernelMessage {
     /// Part of its text, upper and lower case alike.
@@ -333,7 +348,8 @@ pub struct KernelMessage {
 }
 
 /// What it means that a bit is as described.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
     /// The workaround is on; otherwise it is off.
@@ -348,7 +364,8 @@ pub enum Means {
 }
 
 /// Bits of a model-specific register.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MsrBits {
     /// Number of the register.
@@ -368,7 +385,8 @@ pub struct MsrBits {
 }
 
 /// Bits of a configuration word of every AMD node (device 18h plus the node's number).
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PciBits {
     /// PCI function.
@@ -384,7 +402,8 @@ pub struct PciBits {
 }
 
 /// A bit of AMD's OS-visible workaround status (C001_0141): 0 says repaired, 1 says a workaround is needed.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Osvw {
     /// The bit; it counts only if C001_0140, the number of valid bits, is larger.
@@ -394,7 +413,8 @@ pub struct Osvw {
 }
 
 /// A CPUID bit that tells.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CpuidBit {
     /// Leaf.
@@ -413,7 +433,8 @@ pub struct CpuidBit {
 }
 
 /// The microcode from which on a workaround is there.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MicrocodeFloor {
     /// For these CPUs. A revision of an AMD CPU counts only if it was made for the same model and stepping as the floor.
@@ -425,7 +446,8 @@ pub struct MicrocodeFloor {
 }
 
 /// How time tells whether the workaround is on.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     /// Name of the signature probe.
@@ -442,7 +464,8 @@ pub struct Signature {
 }
 
 /// What a signature measures on a CPU without and with the workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// For these CPUs; any CPU where empty.
@@ -463,7 +486,8 @@ pub struct Baseline {
 }
 
 /// Why nothing can tell.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoDetector {
     /// The reason.
@@ -471,7 +495,8 @@ pub struct NoDetector {
 }
 
 /// A published cost.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// What was measured and what it cost, with its unit.

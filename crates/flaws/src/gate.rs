@@ -8,7 +8,8 @@ use record::{Answer, FlawVerdict, Protection, Statement};
 use serde::{Deserialize, Serialize};
 
 /// Why a flaw fails the gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateReason {
     /// The flaw.
     pub id: String,

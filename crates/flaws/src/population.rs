@@ -12,7 +12,8 @@ use crate::{Catalogue, judge, unmet};
 const UNREADABLE_MAX: usize = 1000;
 
 /// Counts over many reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
     /// Reports that were read.
     pub reports: usize,
@@ -27,7 +28,8 @@ pub struct Population {
 }
 
 /// One flaw over many reports.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PopulationRow {
     /// The flaw.
     pub id: String,
@@ -52,7 +54,8 @@ pub struct PopulationRow {
 }
 
 /// A text that is no report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unreadable {
     /// Its name.
     pub name: String,

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CpuId;
@@ -15,9 +14,10 @@ const CPU_NUMBER_LIMIT: u32 = 65_536;
 
 // Machines have thousands of CPUs, and each of them names its neighbours: sets are words of bits.
 /// A set of logical CPUs, kept in order of their numbers; written as a Linux CPU list.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct CpuSet {
     /// A word's index and its bits, by index: CPU 64 w + b is bit b of word w. No word is 0, so that equal sets have equal words,
     /// and an absurd number in a record takes no memory.

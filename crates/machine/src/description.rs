@@ -1,12 +1,12 @@
 //! The whole description of one machine.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Disagreement, Environment, Identity, Tlb, Topology};
 
 /// Everything sidestep knows about a machine before it measures anything.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Who the CPU says it is.
     pub identity: Identity,

@@ -1,10 +1,10 @@
 //! Two sources about the same machine that do not say the same.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A place where sysfs and CPUID contradict each other, or one of them itself; `diagnosis` makes a finding of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disagreement {
     /// What they disagree on: `L3 size`, `threads per core`.
     pub subject: String,

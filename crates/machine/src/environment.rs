@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
 /// Transparent huge pages: the active word of each sysfs file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransparentHugePages {
     /// `always`, `madvise` or `never`.
     pub enabled: Option<String>,
@@ -17,7 +17,8 @@ pub struct TransparentHugePages {
 }
 
 /// A pool of reserved huge pages (`/sys/kernel/mm/hugepages`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePagePool {
     /// Page size.
     pub page_bytes: Bytes,
@@ -28,7 +29,8 @@ pub struct HugePagePool {
 }
 
 /// The kernel's clock sources.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockSources {
     /// The one in use.
     pub current: Option<String>,
@@ -37,7 +39,8 @@ pub struct ClockSources {
 }
 
 /// What this process runs inside of, beside a hypervisor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Container {
     /// `docker`, `podman`, `lxc`, `kubernetes`, `systemd-nspawn`, or `unknown`.
     pub kind: String,
@@ -46,7 +49,8 @@ pub struct Container {
 }
 
 /// What this process may use at most.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Memory limit of the tightest cgroup above this process.
     pub cgroup_memory_bytes: Option<Bytes>,
@@ -59,7 +63,8 @@ pub struct Limits {
 }
 
 /// An in-field scan of the kernel: a test of the circuits of cores that firmware brings (`/sys/devices/virtual/misc/intel_ifs_N`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldScan {
     /// N: 0 scans the logic, 1 tests arrays. Source: Linux, Documentation/ABI/testing/sysfs-platform-intel-ifs.
     pub device: u32,
@@ -72,7 +77,8 @@ pub struct FieldScan {
 }
 
 /// What surrounds the CPUs when something is measured.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Kernel release and version (`/proc/version` in short, or uname).
     pub kernel: Option<String>,

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ArmCpus, Bytes};
 
 /// Who made the CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub enum Vendor {
     /// `GenuineIntel`.
     Intel,
@@ -52,7 +52,8 @@ impl fmt::Display for Vendor {
 }
 
 /// Who the CPU says it is. Everything can be missing: other architectures have other numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
     /// CPU maker.
     pub vendor: Option<Vendor>,
@@ -97,7 +98,8 @@ pub struct Identity {
 }
 
 /// A memory module as firmware describes it, without its serial number.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MemoryModule {
     /// Name of the slot: `DIMM_A1`.

@@ -1,12 +1,12 @@
 //! One NUMA node: its CPUs, its memory, how far the others are.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuSet, NodeId};
 
 /// A NUMA node as firmware describes it. A node without CPUs is a memory-only node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The kernel's number.
     pub id: NodeId,
@@ -25,7 +25,8 @@ pub struct Node {
 }
 
 /// One row of ACPI HMAT as sysfs shows it (`nodeN/accessC/initiators`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryAttribute {
     /// The access class: 0 is from the best initiators of any kind, 1 from the best CPUs.
     pub access_class: u32,

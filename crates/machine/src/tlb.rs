@@ -1,12 +1,12 @@
 //! What CPUID says of translation look-aside buffers: a claim to compare with measured reach.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
 /// What a translation look-aside buffer translates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TlbKind {
     /// Loads and stores.
@@ -22,7 +22,8 @@ pub enum TlbKind {
 }
 
 /// One TLB for one set of page sizes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tlb {
     /// 1 is nearest to the core.
     pub level: u8,

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet, Node, NodeId};
 
 /// What kind of core it is, where a machine mixes several.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CoreKind {
     /// All cores are alike, or the machine does not tell.
@@ -23,7 +21,8 @@ pub enum CoreKind {
 }
 
 /// One logical CPU and where it sits. Ids are the kernel's, or ours in order of appearance where it has none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The kernel's number.
     pub id: CpuId,
@@ -44,7 +43,8 @@ pub struct Cpu {
 }
 
 /// A core: one or more hardware threads that share its pipelines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
     /// `core_id`, unique only within a package; `None` where not told.
     pub os_index: Option<i64>,
@@ -55,7 +55,8 @@ pub struct Core {
 }
 
 /// How the CPUs of a machine hang together, as the machine claims; measured sharing is in the record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// CPUs that are online and present, by number.
     pub cpus: Vec<Cpu>,

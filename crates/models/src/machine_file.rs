@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const FITTED: &str = "fitted";
 
 /// A number and where it is from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The number.

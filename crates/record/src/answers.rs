@@ -1,11 +1,11 @@
 //! Results whose right value is known, checked as loops ran: silent data corruption shows only so.
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one loop computed on one CPU, held against its known answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedLoop {
     /// The CPU.
     pub cpu: CpuId,
@@ -23,7 +23,8 @@ pub struct CheckedLoop {
 }
 
 /// A result that was wrong, with all that is needed to compute it again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrongResult {
     /// The CPU that computed it.
     pub cpu: CpuId,
@@ -54,7 +55,8 @@ pub struct WrongResult {
 }
 
 /// A wrong result computed again on another core: wrong there too, memory or the loop is to blame and not the core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepeatsElsewhere {
     /// The CPU.
     pub cpu: CpuId,

@@ -2,7 +2,6 @@
 //!
 //! `experiments` fills it, `report` renders it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -12,7 +11,8 @@ use crate::Better;
 pub const BILL_SCHEMA: u32 = 1;
 
 /// The bills of one program or of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bill {
     /// Version of the document, `BILL_SCHEMA` when written by this version.
     pub schema: u32,
@@ -43,7 +43,8 @@ pub struct Bill {
 }
 
 /// What settings cost one program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramBill {
     /// The command, or the name of the workload.
     pub program: String,
@@ -79,7 +80,8 @@ pub struct ProgramBill {
 
 /// A cost with its interval. Costs are what the present state takes beyond the other, in percent of the other: 10 means that the program
 /// runs 10 % longer than it would.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillAmount {
     /// Percent.
     pub cost_percent: f64,
@@ -88,7 +90,8 @@ pub struct BillAmount {
 }
 
 /// What was found of one setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BillVerdict {
     /// The present value costs: the other one is faster, confirmed with fresh runs.
@@ -104,7 +107,8 @@ pub enum BillVerdict {
 }
 
 /// One line of the bill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillEntry {
     /// Name of the toggle.
     pub setting: String,
@@ -137,7 +141,8 @@ pub struct BillEntry {
 }
 
 /// An average of the differences of several programs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillAverage {
     /// `all`, a group, or `without:GROUP`.
     pub group: String,
@@ -150,7 +155,8 @@ pub struct BillAverage {
 }
 
 /// What a setting costs on average over several programs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillSettingAverage {
     /// Name of the toggle.
     pub setting: String,
@@ -161,7 +167,8 @@ pub struct BillSettingAverage {
 }
 
 /// A setting that took no part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkippedSetting {
     /// Name of the toggle.
     pub setting: String,
@@ -170,7 +177,8 @@ pub struct SkippedSetting {
 }
 
 /// Why a bill ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BillEnded {
     /// Every question is answered within the margin.
@@ -184,7 +192,8 @@ pub enum BillEnded {
 }
 
 /// Which part of a bill a run belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BillPhase {
     /// The present state: counts for nothing, but shows whether the program works and how long it takes.
@@ -198,7 +207,8 @@ pub enum BillPhase {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillTurn {
     /// Which part it belongs to.
     pub phase: BillPhase,

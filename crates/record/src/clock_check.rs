@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the document.
 pub const CLOCK_CHECK_SCHEMA: u32 = 1;
 
 /// What `sidestep clock check` found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockCheck {
     /// Version of the document, `CLOCK_CHECK_SCHEMA` when written by this version.
     pub schema: u32,
@@ -51,7 +51,8 @@ pub struct ClockCheck {
 }
 
 /// Whether time is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClockVerdict {
     /// No counter differs or moves by more than could be seen.
@@ -66,7 +67,8 @@ pub enum ClockVerdict {
 }
 
 /// The drift that a check would have seen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisibleDrift {
     /// Parts per billion, of the worst pair.
     pub ppb: f64,
@@ -75,7 +77,8 @@ pub struct VisibleDrift {
 }
 
 /// What is wrong between two counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClockFault {
     /// A constant offset.
@@ -95,7 +98,8 @@ pub enum ClockFault {
 }
 
 /// Two CPUs and what their counters differ by: b minus a.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockPair {
     /// The reference.
     pub a: CpuId,
@@ -147,7 +151,8 @@ pub struct ClockPair {
 }
 
 /// What the counters did while the CPUs did one thing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockRegime {
     /// What the CPUs did: `load`, `idle`, `mixed`, `fastest`, `slowest`, `mixed_speeds`, `walk`.
     pub stress: String,
@@ -164,7 +169,8 @@ pub struct ClockRegime {
 }
 
 /// Whether counters moved while the CPUs did one thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegimeVerdict {
     /// No pair moved by more than could be seen.
@@ -176,7 +182,8 @@ pub enum RegimeVerdict {
 }
 
 /// How two counters drifted while the CPUs did one thing: b minus a, by least squares.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegimeDrift {
     /// The reference.
     pub a: CpuId,
@@ -189,7 +196,8 @@ pub struct RegimeDrift {
 }
 
 /// Two bounds on the offset of one pair that no constant offset fits; times are seconds since the first exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockContradiction {
     /// When the offset was at least `at_least_ns`.
     pub at_least_s: f64,
@@ -202,7 +210,8 @@ pub struct ClockContradiction {
 }
 
 /// A jump of one counter against another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockStep {
     /// Its size in nanoseconds: an estimate.
     pub ns: f64,
@@ -211,7 +220,8 @@ pub struct ClockStep {
 }
 
 /// Offsets round three CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockLoops {
     /// Triples looked at.
     pub count: usize,
@@ -224,7 +234,8 @@ pub struct ClockLoops {
 }
 
 /// How often time went backwards between two CPUs by one way of reading it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackwardsCount {
     /// `rdtsc`, `rdtscp`, `clock_gettime(CLOCK_MONOTONIC)`, ...
     pub name: String,
@@ -243,7 +254,8 @@ pub struct BackwardsCount {
 }
 
 /// One of the kernel's clocks against `CLOCK_MONOTONIC_RAW`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemClock {
     /// `CLOCK_REALTIME`, `CLOCK_MONOTONIC`, `CLOCK_BOOTTIME`, `RTC`, ...
     pub name: String,
@@ -256,7 +268,8 @@ pub struct SystemClock {
 }
 
 /// What the kernel says of its clocks.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct KernelClocks {
     /// The clock source in use.
@@ -284,7 +297,8 @@ pub struct KernelClocks {
 }
 
 /// What `adjtimex` says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NtpState {
     /// Whether a daemon keeps the clock.
     pub synchronised: bool,

@@ -1,7 +1,6 @@
 //! The document of `sidestep clock cost`: what each way to read the time costs, alone, by clock source, and by threads.
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -11,7 +10,8 @@ use crate::{ClockRead, KernelClocks, RawSeries};
 pub const CLOCK_COST_SCHEMA: u32 = 1;
 
 /// What `sidestep clock cost` found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockCost {
     /// Version of the document, `CLOCK_COST_SCHEMA` when written by this version.
     pub schema: u32,
@@ -47,7 +47,8 @@ pub struct ClockCost {
 }
 
 /// Whether costs would come out again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostVerdict {
     /// Another run agrees within 2 %, in cycles of the core.
@@ -62,7 +63,8 @@ pub enum CostVerdict {
 }
 
 /// The control loops beside the reads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostControl {
     /// The CPU that the reads were measured on.
     pub cpu: CpuId,
@@ -83,7 +85,8 @@ pub struct CostControl {
 }
 
 /// A way that does not work here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedRead {
     /// Its name.
     pub name: String,
@@ -92,7 +95,8 @@ pub struct FailedRead {
 }
 
 /// Clock sources in turns.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceCosts {
     /// The one in use before and after.
     pub current: String,
@@ -103,7 +107,8 @@ pub struct SourceCosts {
 }
 
 /// What a read costs more by another clock source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceCost {
     /// The source.
     pub source: String,
@@ -124,7 +129,8 @@ pub struct SourceCost {
 }
 
 /// What a read costs in so many threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadCost {
     /// The read.
     pub read: String,
@@ -147,7 +153,8 @@ pub struct ThreadCost {
 }
 
 /// Whether a cost depends on the number of threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ScalingVerdict {
     /// It is that of one thread, within 5 %.
@@ -160,7 +167,8 @@ pub enum ScalingVerdict {
 }
 
 /// What threads read between the release of a round and the arrival of all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsSeen {
     /// The read.
     pub read: String,
@@ -183,7 +191,8 @@ pub struct RoundsSeen {
 }
 
 /// Whether what threads read is in the order in which it happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RoundsVerdict {
     /// Every value lay between release and arrival.
@@ -196,7 +205,8 @@ pub enum RoundsVerdict {
 }
 
 /// What somebody else measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedCost {
     /// What was read, and how.
     pub name: String,

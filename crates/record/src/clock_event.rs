@@ -1,7 +1,6 @@
 //! The documents of `sidestep clock watch`: one for each thing that happened to a clock, one per line.
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ClockFault;
@@ -10,7 +9,8 @@ use crate::ClockFault;
 pub const CLOCK_EVENT_SCHEMA: u32 = 1;
 
 /// Something that happened to a clock, or the beginning or end of the watch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockEvent {
     /// Version of the document, `CLOCK_EVENT_SCHEMA` when written by this version.
     pub schema: u32,
@@ -24,7 +24,8 @@ pub struct ClockEvent {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ClockHappening {
     /// The watch began.
@@ -112,7 +113,8 @@ pub enum ClockHappening {
 }
 
 /// What a watch saw, and what it cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockWatchSummary {
     /// Seconds from the first probe to the last.
     pub watched_s: f64,

@@ -1,14 +1,14 @@
 //! Prices of reading time.
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
 use crate::Spread;
 
 /// What one read of one time source costs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockRead {
     /// `rdtsc`, `rdtscp`, `clock_gettime(CLOCK_MONOTONIC)`, `clock_gettime system call`, ...
     pub name: String,
@@ -41,7 +41,8 @@ pub struct ClockRead {
 }
 
 /// What a read costs beside a core that was shared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowRead {
     /// Nanoseconds per read.
     pub ns: f64,

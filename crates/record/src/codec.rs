@@ -7,11 +7,7 @@ use std::io::Read;
 use machine::Machine;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::{
-    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, FleetRows,
-    GuardOutcome, HistoryListing, MetricRow, NodeRow, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
-    SCHEMA, SOCKETS_SCHEMA, Sharing, Sockets, StateRow, UnreadFile,
-};
+use crate::{Record, SCHEMA, SOCKETS_SCHEMA, Sockets};
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -267,32 +263,6 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
             .find_map(|(name, field)| absurd(field).map(|(path, number)| (format!(".{name}{path}"), number))),
         _ => None,
     }
-}
-
-/// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 20] {
-    [
-        ("record", schemars::schema_for!(Record).to_value()),
-        ("bill", schemars::schema_for!(Bill).to_value()),
-        ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
-        ("experiment", schemars::schema_for!(ExperimentOutcome).to_value()),
-        ("factorial", schemars::schema_for!(FactorialOutcome).to_value()),
-        ("reboots", schemars::schema_for!(RebootOutcome).to_value()),
-        ("clock-check", schemars::schema_for!(ClockCheck).to_value()),
-        ("clock-cost", schemars::schema_for!(ClockCost).to_value()),
-        ("clock-event", schemars::schema_for!(ClockEvent).to_value()),
-        ("sockets", schemars::schema_for!(Sockets).to_value()),
-        ("sharing", schemars::schema_for!(Sharing).to_value()),
-        ("history", schemars::schema_for!(HistoryListing).to_value()),
-        ("guard", schemars::schema_for!(GuardOutcome).to_value()),
-        ("place", schemars::schema_for!(PlaceOutcome).to_value()),
-        ("place-sweep", schemars::schema_for!(PlaceSweep).to_value()),
-        ("fleet-rows", schemars::schema_for!(FleetRows).to_value()),
-        ("fleet-metrics", schemars::schema_for!(MetricRow).to_value()),
-        ("fleet-nodes", schemars::schema_for!(NodeRow).to_value()),
-        ("fleet-states", schemars::schema_for!(StateRow).to_value()),
-        ("fleet-unread", schemars::schema_for!(UnreadFile).to_value()),
-    ]
 }
 
 #[cfg(test)]

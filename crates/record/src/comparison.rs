@@ -2,7 +2,6 @@
 //!
 //! `experiments` fills it, `report` renders it; the same rows serve comparisons of records and interleaved experiments.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Knowledge, RowClass, Verdict};
 
@@ -10,7 +9,8 @@ use stats::{Interval, Knowledge, RowClass, Verdict};
 pub const COMPARISON_SCHEMA: u32 = 1;
 
 /// Two or more configurations side by side.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonTable {
     /// Version of the document, `COMPARISON_SCHEMA` when written by this version.
     pub schema: u32,
@@ -42,7 +42,8 @@ pub struct ComparisonTable {
 }
 
 /// One configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigurationSummary {
     /// What it is called in the table; no two are called alike.
     pub name: String,
@@ -55,7 +56,8 @@ pub struct ConfigurationSummary {
 }
 
 /// Earlier runs of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EarlierRuns {
     /// How many.
     pub runs: usize,
@@ -64,7 +66,8 @@ pub struct EarlierRuns {
 }
 
 /// One fact about platform or run that is not the same in all configurations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactDifference {
     /// `kernel`, `command line`, `microcode`, `mitigation: spectre_v2`, ...
     pub fact: String,
@@ -73,7 +76,8 @@ pub struct FactDifference {
 }
 
 /// Which direction is the good one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Rates and scores.
@@ -83,7 +87,8 @@ pub enum Better {
 }
 
 /// One test of one candidate against the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
     /// What was tested.
     pub name: String,
@@ -132,7 +137,8 @@ pub struct ComparisonRow {
 }
 
 /// What the rows of one class of one candidate share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonClass {
     /// The class.
     pub class: RowClass,
@@ -155,7 +161,8 @@ pub struct ComparisonClass {
 }
 
 /// What all classes of memory of one candidate share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonMemory {
     /// Name of the candidate.
     pub candidate: String,
@@ -174,7 +181,8 @@ pub struct ComparisonMemory {
 }
 
 /// An average over rows of one candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonAverage {
     /// `all`, `without:NAME` or the name of a group.
     pub group: String,
@@ -195,7 +203,8 @@ pub struct ComparisonAverage {
 }
 
 /// A test that not every configuration holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnmatchedTest {
     /// What was tested.
     pub name: String,
@@ -206,7 +215,8 @@ pub struct UnmatchedTest {
 }
 
 /// What the controls say: tests that no workaround of memory can touch.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drift {
     /// Names of the controls that were compared.
     pub controls: Vec<String>,

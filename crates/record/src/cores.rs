@@ -1,13 +1,13 @@
 //! Results about cores: control loops, line transfer, shared units, waking.
 
 use machine::{CpuId, Hertz};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CheckedLoop, Spread, WrongResult};
 
 /// Everything measured about cores.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Cores {
     /// Control loops by CPU.
@@ -31,7 +31,8 @@ pub struct Cores {
 }
 
 /// What the two control loops say about one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Control {
     /// The CPU.
     pub cpu: CpuId,
@@ -54,7 +55,8 @@ pub struct Control {
 }
 
 /// One cache line bounced between two CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineTransfer {
     /// First CPU.
     pub a: CpuId,
@@ -70,7 +72,8 @@ pub struct LineTransfer {
 }
 
 /// How much slower a loop runs on `a` while `b` runs the same, against alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairSlowdown {
     /// The CPU whose slowdown it is.
     pub a: CpuId,
@@ -88,7 +91,8 @@ pub struct PairSlowdown {
 }
 
 /// How much slower a loop runs on `a` while `b` runs another one, against alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnlikeSlowdown {
     /// The CPU whose slowdown it is.
     pub a: CpuId,
@@ -108,7 +112,8 @@ pub struct UnlikeSlowdown {
 }
 
 /// A compute loop that memory cannot touch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compute {
     /// The CPU.
     pub cpu: CpuId,
@@ -124,7 +129,8 @@ pub struct Compute {
 }
 
 /// From a wake-up call to the first instruction of a sleeping thread on an idle CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakePoint {
     /// The CPU that wakes the other.
     pub waker: CpuId,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -16,7 +15,8 @@ use crate::{
 pub const SCHEMA: u32 = 1;
 
 /// One run of sidestep.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// Version of the document, `SCHEMA` when written by this version.
     pub schema: u32,
@@ -97,7 +97,8 @@ impl Record {
 }
 
 /// Every window that was taken for one number, by visit.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawSeries {
     /// What it is: `latency 4 KiB pages, block 1 MiB, stride 64 B`.
     pub name: String,
@@ -111,7 +112,8 @@ pub struct RawSeries {
 }
 
 /// The plan of the check-up.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Plan {
     /// Budget in seconds.
@@ -121,7 +123,8 @@ pub struct Plan {
 }
 
 /// One probe in the plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanEntry {
     /// Name of the probe.
     pub probe: String,
@@ -138,7 +141,8 @@ pub struct PlanEntry {
 }
 
 /// What became of a planned probe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanOutcome {
     /// Not started yet, or never because the run stopped early.
@@ -154,7 +158,8 @@ pub enum PlanOutcome {
 }
 
 /// One process that measured a part of the plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpochRun {
     /// When it began, UTC, RFC 3339.
     pub started_utc: String,

@@ -2,7 +2,6 @@
 //!
 //! `experiments` fills it, `report` renders it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -12,7 +11,8 @@ use crate::ComparisonRow;
 pub const EXPERIMENT_SCHEMA: u32 = 1;
 
 /// One experiment: two states, or two programs, in randomised turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentOutcome {
     /// Version of the document, `EXPERIMENT_SCHEMA` when written by this version.
     pub schema: u32,
@@ -64,7 +64,8 @@ pub struct ExperimentOutcome {
 }
 
 /// A row of a comparison, and the ratio that belongs to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentRow {
     /// The row as `compare` has it. Its intervals and p are widened by what the A/A twin showed.
     #[serde(flatten)]
@@ -78,7 +79,8 @@ pub struct ExperimentRow {
 }
 
 /// The same experiment with nothing switched.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AaTwin {
     /// What each row showed, controls included.
     pub rows: Vec<AaRow>,
@@ -95,7 +97,8 @@ pub struct AaTwin {
 }
 
 /// What one row showed with nothing switched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AaRow {
     /// The row.
     pub name: String,
@@ -111,7 +114,8 @@ pub struct AaRow {
 }
 
 /// What became of the pairs after the A/A twin.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairCounts {
     /// Pairs taken, in whole quads.
     pub taken: usize,
@@ -129,7 +133,8 @@ pub struct PairCounts {
 }
 
 /// Pairs left out by one guard.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DroppedPairs {
     /// What moved: `steal`, `drift of the frequency`, ...
     pub guard: String,
@@ -138,7 +143,8 @@ pub struct DroppedPairs {
 }
 
 /// A guard that moves with the states: to leave out what it saw would hide what a state does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LopsidedGuard {
     /// What moved.
     pub guard: String,
@@ -147,7 +153,8 @@ pub struct LopsidedGuard {
 }
 
 /// Runs that failed in one state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failures {
     /// `a` or `b`; with several toggles one letter each.
     pub state: String,
@@ -160,7 +167,8 @@ pub struct Failures {
 }
 
 /// What the probes between the trials saw of the machine itself.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeenDrift {
     /// Correlation of each reading of the arithmetic probe with the next; far from zero where the machine drifts.
     pub lag1: Option<f64>,
@@ -169,7 +177,8 @@ pub struct SeenDrift {
 }
 
 /// Why an experiment ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// The interval is narrow enough.
@@ -185,7 +194,8 @@ pub enum Ended {
 }
 
 /// One trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawTrial {
     /// True for a trial of the A/A twin.
     pub twin: bool,

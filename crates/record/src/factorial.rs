@@ -2,7 +2,6 @@
 //!
 //! `experiments` fills it, `report` renders it. What it shares with an experiment of one toggle it says in the same words.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -12,7 +11,8 @@ use crate::experiment::{AaTwin, Ended, ExperimentRow, Failures, PairCounts, RawT
 pub const FACTORIAL_SCHEMA: u32 = 1;
 
 /// One factorial experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorialOutcome {
     /// Version of the document, `FACTORIAL_SCHEMA` when written by this version.
     pub schema: u32,
@@ -62,7 +62,8 @@ pub struct FactorialOutcome {
 }
 
 /// One toggle of a factorial experiment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorialToggle {
     /// The toggle.
     pub name: String,
@@ -73,7 +74,8 @@ pub struct FactorialToggle {
 }
 
 /// One combination.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorialCell {
     /// One letter per toggle: `ab` has the first at A, the second at B.
     pub state: String,
@@ -84,7 +86,8 @@ pub struct FactorialCell {
 }
 
 /// What one combination showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellValue {
     /// The row.
     pub name: String,
@@ -103,7 +106,8 @@ pub struct CellValue {
 }
 
 /// One effect on one row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorialRow {
     /// `thp` for a main effect, `thp x timer-slack` for an interaction.
     pub effect: String,

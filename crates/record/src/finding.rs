@@ -1,10 +1,10 @@
 //! One finding: a sentence, its evidence, its mechanism, what to do.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding matters; the order is the order of display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something costs performance or makes numbers wrong.
@@ -18,7 +18,8 @@ pub enum Severity {
 }
 
 /// A finding as `design.md` shapes it; every number in it carries an interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable name: `effective-l3`, `hidden-siblings`.
     pub id: String,

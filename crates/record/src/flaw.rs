@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -33,7 +32,8 @@ pub struct PciWord {
 }
 
 /// What was asked of one witness: an answer, or why there is none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reading<T> {
     /// The answer.
@@ -53,7 +53,8 @@ impl<T> Reading<T> {
 }
 
 /// One CPU as it presents itself: boards may mix steppings and microcode.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuSignature {
     /// Vendor string of CPUID.
     pub vendor: Option<String>,
@@ -71,7 +72,8 @@ pub struct CpuSignature {
 }
 
 /// A register as one CPU or node shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegisterReading {
     /// CPU number, or node number of a PCI register.
     pub unit: u32,
@@ -80,7 +82,8 @@ pub struct RegisterReading {
 }
 
 /// The shape of the machine, as far as flaws depend on it. 0 stands for "not told".
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MachineShape {
     /// CPUs that are online.
@@ -102,7 +105,8 @@ pub struct MachineShape {
 }
 
 /// A number that a signature probe measured, with the control that must not move.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SignatureReading {
     /// The value, in `unit`.
     pub value: f64,
@@ -123,7 +127,8 @@ pub struct SignatureReading {
 }
 
 /// Everything the witnesses said about one machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FlawEvidence {
     /// One entry per CPU, or one for all where the source tells only once.
@@ -166,7 +171,8 @@ pub struct FlawEvidence {
 }
 
 /// Yes, no, or not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Yes.
@@ -179,7 +185,8 @@ pub enum Answer {
 }
 
 /// State of a workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorkaroundState {
     /// In place.
@@ -196,9 +203,8 @@ pub enum WorkaroundState {
 }
 
 /// Whether a machine is safe from a flaw: six states, as "safe" alone hides that some programs have to ask for it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
     /// The machine does not have the flaw.
@@ -233,7 +239,8 @@ impl Protection {
 }
 
 /// What one witness says of one flaw.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statement {
     /// In words: the file's text, the register's bits, the measured number; or why it is silent.
     pub says: String,
@@ -247,7 +254,8 @@ pub struct Statement {
 }
 
 /// The three witnesses.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Witnesses {
     /// The kernel.
     pub kernel: Statement,
@@ -258,7 +266,8 @@ pub struct Witnesses {
 }
 
 /// A verdict that deserves a line of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Special {
     /// Time shows the price of a workaround of which the kernel says nothing.
@@ -268,7 +277,8 @@ pub enum Special {
 }
 
 /// One flaw against one machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlawVerdict {
     /// Name in the catalogue.
     pub id: String,

@@ -1,6 +1,5 @@
 //! What `sidestep fleet check` finds: nodes that are odd, levels of factors that explain differences, states of a minority.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{BEYOND_SPREADS, Interval};
 
@@ -11,7 +10,8 @@ pub const FLEET_CHECK_SCHEMA: u32 = 1;
 pub const FLEET_BEYOND_SPREADS: f32 = BEYOND_SPREADS;
 
 /// The answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FleetVerdict {
     /// No node, no level and no state stands out.
@@ -24,7 +24,8 @@ pub enum FleetVerdict {
 }
 
 /// How certain a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FleetStatus {
     /// Seen in one record of each node: not a fault yet.
@@ -37,7 +38,8 @@ pub enum FleetStatus {
 }
 
 /// Where in the fleet a node is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetPlace {
     /// The rack, or another group that the map has a row for.
     pub rack: String,
@@ -46,7 +48,8 @@ pub struct FleetPlace {
 }
 
 /// One node, by its latest check-up.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetNode {
     /// Its name.
     pub node: String,
@@ -67,7 +70,8 @@ pub struct FleetNode {
 }
 
 /// Nodes that may be compared: one CPU model, preset and set of kernels.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetStratum {
     /// Marketing name of the CPU.
     pub cpu_model: String,
@@ -90,7 +94,8 @@ pub struct FleetStratum {
 }
 
 /// A metric that deviates.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetDeviation {
     /// Its name, with CPU and memory node.
     pub metric: String,
@@ -101,7 +106,8 @@ pub struct FleetDeviation {
 }
 
 /// What repeats beside healthy nodes have shown.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetRepeat {
     /// The experiment.
     pub experiment: String,
@@ -116,7 +122,8 @@ pub struct FleetRepeat {
 }
 
 /// A node that is odd.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetSuspect {
     /// The node.
     pub node: String,
@@ -144,7 +151,8 @@ pub struct FleetSuspect {
 }
 
 /// A node whose numbers say nothing of it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetBusy {
     /// The node.
     pub node: String,
@@ -162,7 +170,8 @@ pub struct FleetBusy {
 }
 
 /// A level of a factor that explains differences.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLevel {
     /// The factor, such as `slot`.
     pub factor: String,
@@ -196,7 +205,8 @@ pub struct FleetLevel {
 }
 
 /// A state that a minority of the nodes is in.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetMinority {
     /// What it is about: flaw, clock, setting, sdc.
     pub kind: String,
@@ -222,7 +232,8 @@ pub struct FleetMinority {
 }
 
 /// Deviations of all nodes in one metric, for the map.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetMap {
     /// The metric.
     pub metric: String,
@@ -233,7 +244,8 @@ pub struct FleetMap {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FleetCheck {
     /// Version of the document.
@@ -268,7 +280,8 @@ pub struct FleetCheck {
 }
 
 /// An effect of a change on a family of metrics or on one metric.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetEffect {
     /// The family or metric.
     pub name: String,
@@ -283,7 +296,8 @@ pub struct FleetEffect {
 }
 
 /// Something else that changed with it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetCoincidence {
     /// The factor.
     pub factor: String,
@@ -294,7 +308,8 @@ pub struct FleetCoincidence {
 }
 
 /// What `sidestep fleet since` finds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FleetSince {
     /// Version of the document.

@@ -6,7 +6,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Quality;
@@ -20,7 +19,8 @@ pub const FIRST_KERNEL_SET: u32 = 1;
 /// One number that was measured on one node.
 ///
 /// `metric`, `cpu` and `mem_node` together name what is compared between nodes: sockets of a node are never mixed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricRow {
     /// Name of the node.
     pub node: String,
@@ -84,7 +84,8 @@ pub struct MetricRow {
 /// One run on one node: what the node is, and how the run went.
 ///
 /// From `node` to `coverage` stand facts that may explain a difference; what follows describes the run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRow {
     /// Name of the node.
     pub node: String,
@@ -187,7 +188,8 @@ pub struct NodeRow {
 }
 
 /// What a state is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateKind {
     /// A flaw of the catalogue.
@@ -201,7 +203,8 @@ pub enum StateKind {
 }
 
 /// One verdict, clock pair or setting of one node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateRow {
     /// Name of the node.
     pub node: String,
@@ -262,7 +265,8 @@ impl StateRow {
 }
 
 /// A file of the drop directory that gave no rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnreadFile {
     /// The file, below the drop directory.
     pub file: String,
@@ -271,7 +275,8 @@ pub struct UnreadFile {
 }
 
 /// A name that seems to belong to more than one machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AmbiguousNode {
     /// The name.
     pub node: String,
@@ -280,7 +285,8 @@ pub struct AmbiguousNode {
 }
 
 /// What became of a drop directory as rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetRows {
     /// Version of the rows and of this document, `FLEET_ROWS_SCHEMA` when written by this version.
     pub schema: u32,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{FactDifference, HistoryEntry};
@@ -11,7 +10,8 @@ use crate::{FactDifference, HistoryEntry};
 pub const GUARD_SCHEMA: u32 = 1;
 
 /// The check-ups that a check is judged by.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GuardBaseline {
     /// Version of the document.
@@ -21,7 +21,8 @@ pub struct GuardBaseline {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GuardVerdict {
     /// Facts are the same, and numbers within the limits.
@@ -34,7 +35,8 @@ pub enum GuardVerdict {
 }
 
 /// Numbers that are beyond their limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardChange {
     /// The row; `None` for its whole class.
     pub row: Option<String>,
@@ -50,7 +52,8 @@ pub struct GuardChange {
 }
 
 /// Days that together show a gradual change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardTrend {
     /// Days with a check since the change began.
     pub days: usize,
@@ -83,7 +86,8 @@ pub struct GuardLedger {
 }
 
 /// What the baseline allows to show of a class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardClass {
     /// The class.
     pub class: String,
@@ -97,7 +101,8 @@ pub struct GuardClass {
 }
 
 /// An experiment that could prove a cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardToggle {
     /// The fact that differs.
     pub fact: String,
@@ -106,7 +111,8 @@ pub struct GuardToggle {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GuardOutcome {
     /// Version of the document.

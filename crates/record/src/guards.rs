@@ -1,11 +1,11 @@
 //! What disturbed a run, seen from inside.
 
 use machine::Hertz;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Signs of disturbance during the whole run. `None` where the machine does not tell.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Guards {
     /// Share of CPU time that the hypervisor gave to others, 0 to 1 (`steal` of /proc/stat).

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use machine::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ChangePoint;
 
@@ -24,7 +23,8 @@ const FOOTER_BYTES: usize = 8;
 pub const ENTRY_BYTES_MAX: usize = 256 << 10;
 
 /// What tells one machine from another, without any serial number.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Fingerprint {
     /// Name, vendor, family, model and stepping of the CPU.
@@ -38,7 +38,8 @@ pub struct Fingerprint {
 }
 
 /// One quantity of a check-up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryRow {
     /// Rows of one class move together.
     pub class: String,
@@ -51,7 +52,8 @@ pub struct HistoryRow {
 }
 
 /// One check-up.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HistoryEntry {
     /// Version of the entry.
@@ -131,7 +133,8 @@ pub fn decode_entry(tail: &[u8]) -> Result<HistoryEntry, EntryError> {
 }
 
 /// One line of the list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryLine {
     /// Name of the file in the history's folder; `sidestep show` opens it.
     pub file: String,
@@ -156,7 +159,8 @@ pub struct HistoryLine {
 }
 
 /// A place where a row changed its level, and what else changed there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryChange {
     /// The first run of the new level.
     pub started_utc: String,
@@ -169,7 +173,8 @@ pub struct HistoryChange {
 }
 
 /// One row over the runs of one machine with one plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryTrend {
     /// The row.
     pub row: String,
@@ -190,7 +195,8 @@ pub struct HistoryTrend {
 }
 
 /// What `sidestep history` found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryListing {
     /// Version of the document.
     pub schema: u32,

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use machine::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
 use crate::ChaseOrder;
 
 /// The effective hierarchy: derived by `diagnosis`, stored for readers of the record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Levels {
     /// Caches and memory, nearest first; the last one is memory.
@@ -31,7 +31,8 @@ pub struct Levels {
 }
 
 /// A value that is left out, with the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Withheld {
     /// What it would be: `size of L3`, `read rate of memory`.
     pub what: String,
@@ -42,7 +43,8 @@ pub struct Withheld {
 }
 
 /// How a latency was measured: no latency means anything without it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// Smallest and largest block behind it; `None` if the record does not say.
     pub block_bytes: Option<[Bytes; 2]>,
@@ -77,7 +79,8 @@ impl fmt::Display for Conditions {
 }
 
 /// One level of the hierarchy as measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// `L1`, `L2`, `L3`, `memory`.
     pub name: String,
@@ -103,7 +106,8 @@ pub struct Level {
 }
 
 /// One TLB level as measured by its reach.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
     /// 1 is nearest.
     pub level: u8,

@@ -45,7 +45,6 @@ pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatch
 pub use clocks::{ClockRead, SlowRead};
 pub use codec::{
     DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, decode_without_raw, encode,
-    json_schemas,
 };
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};

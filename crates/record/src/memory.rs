@@ -1,14 +1,14 @@
 //! Results about memory: bandwidth, latency, address translation.
 
 use machine::{Bytes, CpuId, CpuSet, NodeId};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
 use crate::Spread;
 
 /// Everything measured about memory.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Memory {
     /// STREAM by CPU, by node and for the whole machine.
@@ -69,7 +69,8 @@ impl<'m> BlockLevels<'m> {
 }
 
 /// Which CPUs worked at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// One CPU.
@@ -81,7 +82,8 @@ pub enum Scope {
 }
 
 /// STREAM on one CPU, one node or the machine. A block is all bytes of all arrays and threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamResult {
     /// Which CPUs worked at once.
     pub scope: Scope,
@@ -109,7 +111,8 @@ pub struct StreamResult {
 }
 
 /// One point of a bandwidth curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthPoint {
     /// Which CPUs worked at once.
     pub scope: Scope,
@@ -133,7 +136,8 @@ pub struct BandwidthPoint {
 }
 
 /// One cell of the latency surface: a random chain through every `stride_bytes` of the block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCell {
     /// The CPU it was measured on.
     pub cpu: CpuId,
@@ -155,7 +159,8 @@ pub struct LatencyCell {
 }
 
 /// In which order a chain visits its elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChaseOrder {
     /// Ascending addresses: what prefetchers like.
@@ -167,7 +172,8 @@ pub enum ChaseOrder {
 }
 
 /// Latency of one block in one order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderedLatency {
     /// The CPU it was measured on.
     pub cpu: CpuId,
@@ -185,7 +191,8 @@ pub struct OrderedLatency {
 }
 
 /// Paired chains over `pages` pages: one line on each page, against as many lines on consecutive lines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WalkPoint {
     /// The CPU it was measured on.
     pub cpu: CpuId,
@@ -205,7 +212,8 @@ pub struct WalkPoint {
 }
 
 /// Several independent chains in one thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ParallelChase {
     /// The CPU it was measured on.
     pub cpu: CpuId,
@@ -223,7 +231,8 @@ pub struct ParallelChase {
 }
 
 /// Latency of one chain while other CPUs stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedLatency {
     /// The CPU that chases.
     pub cpu: CpuId,

@@ -1,11 +1,11 @@
 //! What others took from a check-up, epoch by epoch, and how this run stands among earlier ones.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::RowClass;
 
 /// How much of the CPUs an epoch got, as its own process saw it; `None` where the machine does not tell.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CpuShare {
     /// Share of all CPU time that the hypervisor gave to others.
@@ -27,7 +27,8 @@ impl CpuShare {
 }
 
 /// What an epoch was slower in than the best one, as ratios of costs: 1.38 is 38 % slower.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpochCost {
     /// The rows behind it.
     pub class: RowClass,
@@ -38,7 +39,8 @@ pub struct EpochCost {
 }
 
 /// How this run stands among earlier ones in the rows of a class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostRank {
     /// The rows behind it.
     pub class: RowClass,
@@ -57,7 +59,8 @@ pub struct HostRank {
 }
 
 /// Whether others were at work beside a check-up.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Neighbours {
     /// True if a hypervisor is below: then others are guests of the same host too.

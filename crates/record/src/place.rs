@@ -1,6 +1,5 @@
 //! The document of a placement: which threads, where they are put, what that should gain, and what it was measured to.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Verdict};
 
@@ -10,7 +9,8 @@ use crate::{AaTwin, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
 pub const PLACE_SCHEMA: u32 = 1;
 
 /// A placement that was looked for and tried.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceOutcome {
     /// Version of the document, `PLACE_SCHEMA` when written by this version.
     pub schema: u32,
@@ -78,7 +78,8 @@ pub struct PlaceOutcome {
 }
 
 /// The same command with several numbers of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceSweep {
     /// Version of the document, `PLACE_SCHEMA` when written by this version.
     pub schema: u32,
@@ -101,7 +102,8 @@ pub struct PlaceSweep {
 }
 
 /// One number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceSweepRow {
     /// How many threads the command was told to use.
     pub threads: usize,
@@ -113,7 +115,8 @@ pub struct PlaceSweepRow {
 }
 
 /// One arm, judged beside those of all numbers of threads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceSweepArm {
     /// Its `p`, corrected over all of them (Holm); `None` for the kernel's own and where nothing was measured.
     pub q: Option<f64>,
@@ -122,7 +125,8 @@ pub struct PlaceSweepArm {
 }
 
 /// One thread, known from run to run by its process, its name and its place among threads of that name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacedThread {
     /// Its process, counted from 0 by start.
     pub process: usize,
@@ -142,7 +146,8 @@ pub struct PlacedThread {
 }
 
 /// How a placement was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceDecision {
     /// What the threads were known by: `sharing and CPU time`, `CPU time only`.
     pub learnt_by: String,
@@ -166,7 +171,8 @@ pub struct PlaceDecision {
 }
 
 /// Units of one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceLevel {
     /// `CPU`, `core`, `L2`, `last-level cache`, `node`.
     pub name: String,
@@ -181,7 +187,8 @@ pub struct PlaceLevel {
 }
 
 /// One way to place the threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceArm {
     /// `os`, `best`, `spread`, `pack`, `os again`.
     pub name: String,
@@ -237,7 +244,8 @@ impl PlaceArm {
 }
 
 /// What sleeping CPUs cost a program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ParkingTax {
     /// Share of the time that wake-ups of CPUs take beyond those of one that is awake, in percent; `None` if it cannot be told.
     pub percent: Option<f64>,

@@ -1,11 +1,11 @@
 //! Who measured, when, with which version, under which conditions.
 
 use machine::CpuSet;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Origin of a record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Provenance {
     /// Version of sidestep.
@@ -57,7 +57,8 @@ pub struct Provenance {
 }
 
 /// What started a run: a scheduler, with its names of the job and its parts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Engine {
     /// `slurm`, `kubernetes`, `ansible`.
@@ -74,7 +75,8 @@ pub struct Engine {
 }
 
 /// A difference planted to see whether it is found: the windows of some rows, as the sampler returns them, times a factor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Planted {
     /// A part of the names of raw series, or `class:` and the name of a class of them.
     pub row: String,

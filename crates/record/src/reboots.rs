@@ -2,7 +2,6 @@
 //!
 //! `experiments` fills it, `report` renders it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -12,7 +11,8 @@ use crate::ComparisonRow;
 pub const REBOOTS_SCHEMA: u32 = 1;
 
 /// What the boots measured so far amount to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RebootOutcome {
     /// Version of the document, `REBOOTS_SCHEMA` when written by this version.
     pub schema: u32,
@@ -57,7 +57,8 @@ pub struct RebootOutcome {
 }
 
 /// A row of a comparison whose values are boots, and how far trials and boots lie apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootRow {
     /// The row as `compare` has it; its samples are boots.
     #[serde(flatten)]
@@ -74,7 +75,8 @@ pub struct BootRow {
 }
 
 /// One boot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootSummary {
     /// Its place in the order, from 1.
     pub place: usize,
@@ -97,7 +99,8 @@ pub struct BootSummary {
 }
 
 /// A fact that comes with the arm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmFact {
     /// `clock source`, `mitigation spectre_v2`, ...
     pub fact: String,

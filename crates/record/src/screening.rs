@@ -1,11 +1,11 @@
 //! What a screening for silent data corruption by another program found on the machine.
 
 use machine::CpuSet;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A run of OpenDCDiag, from its log.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Screening {
     /// Which version of it, in its own words.
     pub version: String,
@@ -16,7 +16,8 @@ pub struct Screening {
 }
 
 /// All runs of one test.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScreenedTest {
     /// Its name.
     pub test: String,

@@ -3,14 +3,14 @@
 //! Every comparison has the same work on both sides: what differs is noise.
 
 use machine::{Bytes, CpuId, Hertz};
-use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Reach};
 
 use crate::Quality;
 
 /// What the self-test has found so far.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selftest {
     /// Control loops of each CPU.
     pub control: Vec<ControlState>,
@@ -39,7 +39,8 @@ impl Selftest {
 }
 
 /// The control loops of one CPU at both ends of the self-test.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlState {
     /// The CPU.
     pub cpu: CpuId,
@@ -62,7 +63,8 @@ pub struct ControlState {
 }
 
 /// Overlap of two threads on two CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overlap {
     /// The CPU that looks.
     pub a: CpuId,
@@ -77,7 +79,8 @@ pub struct Overlap {
 }
 
 /// What one kind of loop can show on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// The kind of loop.
     pub kind: String,
@@ -106,7 +109,8 @@ pub struct Resolution {
 }
 
 /// False alarms over all kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alarms {
     /// Groups of 12 pairs of equal work.
     pub groups: usize,
@@ -117,7 +121,8 @@ pub struct Alarms {
 }
 
 /// A surface against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Twins {
     /// Pages asked for.
     pub page_bytes: Bytes,
@@ -140,7 +145,8 @@ pub struct Twins {
 }
 
 /// One cell as both surfaces saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellPair {
     /// Size of the block.
     pub block_bytes: Bytes,
@@ -159,7 +165,8 @@ pub struct CellPair {
 }
 
 /// Coverage over all cells and repeats.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// Cells.
     pub cells: usize,
@@ -186,7 +193,8 @@ pub struct Coverage {
 }
 
 /// Coverage of one cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellCoverage {
     /// Size of the block.
     pub block_bytes: Bytes,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
@@ -10,7 +9,8 @@ use stats::Interval;
 pub const SHARING_SCHEMA: u32 = 1;
 
 /// What was learnt of the threads of a program by watching them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sharing {
     /// Version of the document, `SHARING_SCHEMA` when written by this version.
     pub schema: u32,
@@ -61,7 +61,8 @@ pub struct Sharing {
 }
 
 /// What the kernel said of who writes to pages that samples call shared.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedWriters {
     /// What it amounts to.
     pub sentence: String,
@@ -88,7 +89,8 @@ pub struct SharedWriters {
 ///
 /// Each time that a page is protected the kernel names the first who writes to it. One after the other on a page, these are
 /// turns; where the second is another thread than the first, the page has changed hands.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WriterPair {
     /// The threads, counted from 0 in `Sharing::threads`.
     pub threads: [usize; 2],
@@ -108,7 +110,8 @@ pub struct WriterPair {
 }
 
 /// Do two threads write to the same pages?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WriterVerdict {
     /// Yes.
@@ -121,7 +124,8 @@ pub enum WriterVerdict {
 }
 
 /// What addresses are learnt by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SharingSource {
     /// Nothing was watched.
@@ -134,7 +138,8 @@ pub enum SharingSource {
 }
 
 /// Something that could tell who shares what.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharingOffer {
     /// What it is.
     pub name: String,
@@ -143,7 +148,8 @@ pub struct SharingOffer {
 }
 
 /// One thread that was watched.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharingThread {
     /// Its number.
     pub tid: u32,
@@ -167,7 +173,8 @@ pub struct SharingThread {
 }
 
 /// The shares of a thread's samples by the unit its instruction needs; they sum to 1, or are all 0 where nothing was decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnitDemand {
     /// Integer arithmetic and moves between registers.
     pub integer: f64,
@@ -180,7 +187,8 @@ pub struct UnitDemand {
 }
 
 /// Gaps of one length between two times that a thread ran.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleGaps {
     /// They were at least this long, in microseconds.
     pub from_us: f64,
@@ -191,7 +199,8 @@ pub struct IdleGaps {
 }
 
 /// A matrix over threads, by row and column.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharingMatrix {
     /// One row per thread; `None` on the diagonal, and where there are too few samples to tell.
     pub rows: Vec<Vec<Option<SharedAmount>>>,
@@ -212,7 +221,8 @@ impl SharingMatrix {
 }
 
 /// How much two threads share, and how sure that is.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedAmount {
     /// The best guess.
     pub value: f64,
@@ -221,7 +231,8 @@ pub struct SharedAmount {
 }
 
 /// A piece of memory that more than one thread touches.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedRegion {
     /// `heap`, the symbol or the file there, or `anonymous memory`.
     pub name: String,
@@ -240,7 +251,8 @@ pub struct SharedRegion {
 }
 
 /// What kind of memory a region is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionKind {
     /// Memory without a file.
@@ -259,7 +271,8 @@ pub enum RegionKind {
 }
 
 /// What one thread does in a region.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionUser {
     /// The thread, counted from 0 in `Sharing::threads`.
     pub thread: usize,

@@ -1,11 +1,11 @@
 //! Whether each socket gets what is expected of it, and what likely keeps it from that: what a fleet gates on.
 
 use machine::CpuId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Sockets against what is expected of them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketGate {
     /// Whether all are as expected.
     pub verdict: GateVerdict,
@@ -20,7 +20,8 @@ pub struct SocketGate {
 }
 
 /// Whether all sockets are as expected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
     /// They are.
@@ -33,7 +34,8 @@ pub enum GateVerdict {
 }
 
 /// One quantity of one socket and the band that it is expected in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketBand {
     /// The CPU that was measured for the socket.
     pub cpu: CpuId,
@@ -52,7 +54,8 @@ pub struct SocketBand {
 }
 
 /// What likely keeps a socket from what is expected.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketCause {
     /// The CPU that was measured for the socket.
     pub cpu: CpuId,
@@ -67,7 +70,8 @@ pub struct SocketCause {
 }
 
 /// Likely causes, as far as these measurements tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SocketCauseKind {
     /// All CPUs together get less though one alone waits no longer: a channel of memory is missing or slow.

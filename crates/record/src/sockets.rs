@@ -1,7 +1,6 @@
 //! Every CPU against the memory of every node: what `sidestep sockets` measures.
 
 use machine::{Bytes, CpuId, CpuSet, NodeId};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{LineTransfer, LoadedLatency, SocketGate, Spread};
@@ -10,7 +9,8 @@ use crate::{LineTransfer, LoadedLatency, SocketGate, Spread};
 pub const SOCKETS_SCHEMA: u32 = 1;
 
 /// Latency and bandwidth by CPU and node, and whether equal CPUs are equal.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sockets {
     /// Version of the document, `SOCKETS_SCHEMA` when written by this version.
     pub schema: u32,
@@ -59,7 +59,8 @@ pub struct Sockets {
 }
 
 /// Whether the CPUs are alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SocketVerdict {
     /// None differs by more than the margin.
@@ -72,7 +73,8 @@ pub enum SocketVerdict {
 }
 
 /// A CPU that was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketSubject {
     /// The CPU.
     pub cpu: CpuId,
@@ -85,7 +87,8 @@ pub struct SocketSubject {
 }
 
 /// Links between nodes, as one source tells them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketLinks {
     /// Who tells it: `AMD routing registers`, `Intel UPI ports`, `SLIT`.
     pub source: String,
@@ -96,7 +99,8 @@ pub struct SocketLinks {
 }
 
 /// A node whose memory was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketNode {
     /// The node.
     pub node: NodeId,
@@ -107,7 +111,8 @@ pub struct SocketNode {
 }
 
 /// Latency of a CPU to a node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeLatency {
     /// The CPU that loads.
     pub cpu: CpuId,
@@ -122,7 +127,8 @@ pub struct NodeLatency {
 }
 
 /// How the core of a CPU ran beside its visits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubjectCore {
     /// The CPU.
     pub cpu: CpuId,
@@ -137,7 +143,8 @@ pub struct SubjectCore {
 }
 
 /// Latency of a CPU to a node whose memory others load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeLoadedLatency {
     /// The node whose memory all use.
     pub node: NodeId,
@@ -147,7 +154,8 @@ pub struct NodeLoadedLatency {
 }
 
 /// Bandwidth of a CPU to a node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeBandwidth {
     /// The CPU.
     pub cpu: CpuId,
@@ -168,7 +176,8 @@ pub struct NodeBandwidth {
 }
 
 /// Lines in flight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Concurrency {
     /// The CPU.
     pub cpu: CpuId,
@@ -186,7 +195,8 @@ pub struct Concurrency {
 }
 
 /// Bandwidth of several CPUs of a package at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackageScaling {
     /// The package, where the machine tells.
     pub package: Option<i64>,
@@ -199,7 +209,8 @@ pub struct PackageScaling {
 }
 
 /// Whether the subjects are alike in one quantity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubjectEquality {
     /// `latency` or `triad`, each in the CPU's own memory.
     pub quantity: String,
@@ -214,7 +225,8 @@ pub struct SubjectEquality {
 }
 
 /// One CPU against the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubjectRow {
     /// The CPU.
     pub cpu: CpuId,

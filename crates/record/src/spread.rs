@@ -1,11 +1,11 @@
 //! What stands beside every measured number: interval, counts, states, doubt, and where its raw chunks are.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, Interval, Mode};
 
 /// Whether a measurement reached the width it aimed for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quality {
     /// The interval is as narrow as asked for.
@@ -18,7 +18,8 @@ pub enum Quality {
 }
 
 /// Spread and origin of one measured number, in the unit of that number.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// 95 % interval.
     pub interval: Interval,

@@ -1,6 +1,5 @@
 //! The average over many rows: the geometric mean of ratios with its interval.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Interval;
@@ -11,7 +10,8 @@ use crate::resampled::ResampledRow;
 const LEVEL: f64 = 0.95;
 
 /// The signed average of a group of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeometricMean {
     /// Geometric mean of the rows' ratios, each row's taken as in its own comparison.
     pub ratio: f64,

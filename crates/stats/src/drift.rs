@@ -1,6 +1,5 @@
 //! Signs of drift in a series taken between trials: dependence of neighbours, and places where the level changes.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{mean, student_two_sided};
@@ -28,7 +27,8 @@ pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
 }
 
 /// A place where a series changes its level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePoint {
     /// The first value of the new level.
     pub index: usize,

@@ -1,12 +1,12 @@
 //! One estimated value with what is needed to believe or doubt it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, normal_cdf};
 
 /// A value, its interval, and the counts behind it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The estimate itself, in the unit of the samples.
     pub value: f64,
@@ -21,7 +21,8 @@ pub struct Estimate {
 }
 
 /// One of several separate states that the windows of a measurement fall into.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// Median of the windows in this state.
     pub value: f64,

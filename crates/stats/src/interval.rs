@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Plausible values at 95 % unless said otherwise; written `[low, high]` in records.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
-#[schemars(with = "[f64; 2]")]
+#[cfg_attr(feature = "schema", schemars(with = "[f64; 2]"))]
 pub struct Interval {
     /// Lower end.
     pub low: f64,

@@ -2,7 +2,6 @@
 //!
 //! xoshiro256++ seeded by splitmix64 (Blackman and Vigna 2018, <https://prng.di.unimi.it>). Not for secrets.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The golden ratio in 64 bits: the step of splitmix64.
@@ -18,7 +17,8 @@ pub struct Random {
 }
 
 /// One of the two sides of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// The first side.

@@ -1,6 +1,5 @@
 //! The A/A twin of an experiment: the same run with nothing changed, and how much it takes back.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::LEVEL_OF_ALARMS;
@@ -18,7 +17,8 @@ const HIGH_QUANTILE: f64 = 0.95;
 const HIGH_QUANTILE_NORMAL: f64 = 1.959_963_984_540_054;
 
 /// What an experiment with nothing changed showed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Twin {
     /// Rows compared.
     pub rows: usize,

@@ -1,6 +1,5 @@
 //! What a difference amounts to: faster, slower, equivalent within a margin stated before, or not known.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,7 +17,8 @@ const EQUIVALENCE_CONFIDENCE: f64 = 1.0 - 2.0 * LEVEL_OF_ALARMS;
 const FORECAST_MAX: f64 = 1.0e6;
 
 /// The outcome of a comparison; `inconclusive` is one, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Takes less time, beyond the margin.
@@ -52,7 +52,8 @@ impl Verdict {
 }
 
 /// Which way a difference goes that is there, be it negligible or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// The second takes less time.
@@ -62,7 +63,8 @@ pub enum Direction {
 }
 
 /// A comparison of durations, on the log of their ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Ratio of the second to the first: above 1 the second takes longer.
     pub ratio: f64,

@@ -4,7 +4,6 @@
 //! test: the interval at 1 - alpha excludes a shift exactly when the p of the differences from that shift is at most
 //! alpha, for any number of pairs, ties and zeros included.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::quantile::sorted;
@@ -19,7 +18,8 @@ pub const FEWEST_PAIRS: usize = 6;
 const EXACT_UP_TO: usize = 60;
 
 /// A shift with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shift {
     /// Median of all pairwise averages.
     pub value: f64,

@@ -4,7 +4,7 @@
 //! the same parts; fresh documents are held against them, so that a member that is forgotten here is found.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, SchemaGenerator, schema_for};
 use serde_json::{Map, Value, json};
 
 /// A member of a document: its name, its sentence, its schema.
@@ -95,16 +95,13 @@ fn of_type<T: JsonSchema>(title: &str, added: impl FnOnce(&mut Parts) -> Vec<Mem
 
 /// All documents, by the name of their schema.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    let mut all: Vec<(&'static str, Value)> = record::json_schemas().into();
+    let mut all = of_records();
     all.extend(of_machine());
     all.extend(of_flaws());
     all.extend(of_models());
     all.extend(of_experiments());
     all.extend(of_toggles());
     all.extend(of_workloads());
-    all.push(("fleet-check", schemars::schema_for!(record::FleetCheck).to_value()));
-    all.push(("fleet-since", schemars::schema_for!(record::FleetSince).to_value()));
-    all.push(("guard-baseline", schemars::schema_for!(record::GuardBaseline).to_value()));
     for (name, schema) in &mut all {
         if let Some(members) = schema.as_object_mut() {
             members.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
@@ -112,6 +109,34 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         }
     }
     all
+}
+
+fn of_records() -> Vec<(&'static str, Value)> {
+    vec![
+        ("record", schema_for!(record::Record).to_value()),
+        ("bill", schema_for!(record::Bill).to_value()),
+        ("comparison", schema_for!(record::ComparisonTable).to_value()),
+        ("experiment", schema_for!(record::ExperimentOutcome).to_value()),
+        ("factorial", schema_for!(record::FactorialOutcome).to_value()),
+        ("reboots", schema_for!(record::RebootOutcome).to_value()),
+        ("clock-check", schema_for!(record::ClockCheck).to_value()),
+        ("clock-cost", schema_for!(record::ClockCost).to_value()),
+        ("clock-event", schema_for!(record::ClockEvent).to_value()),
+        ("sockets", schema_for!(record::Sockets).to_value()),
+        ("sharing", schema_for!(record::Sharing).to_value()),
+        ("history", schema_for!(record::HistoryListing).to_value()),
+        ("guard", schema_for!(record::GuardOutcome).to_value()),
+        ("guard-baseline", schema_for!(record::GuardBaseline).to_value()),
+        ("place", schema_for!(record::PlaceOutcome).to_value()),
+        ("place-sweep", schema_for!(record::PlaceSweep).to_value()),
+        ("fleet-rows", schema_for!(record::FleetRows).to_value()),
+        ("fleet-metrics", schema_for!(record::MetricRow).to_value()),
+        ("fleet-nodes", schema_for!(record::NodeRow).to_value()),
+        ("fleet-states", schema_for!(record::StateRow).to_value()),
+        ("fleet-unread", schema_for!(record::UnreadFile).to_value()),
+        ("fleet-check", schema_for!(record::FleetCheck).to_value()),
+        ("fleet-since", schema_for!(record::FleetSince).to_value()),
+    ]
 }
 
 fn of_machine() -> Vec<(&'static str, Value)> {
@@ -270,9 +295,9 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
 
 fn of_workloads() -> Vec<(&'static str, Value)> {
     vec![
-        ("workloads", schemars::schema_for!(report::WorkloadList).to_value()),
-        ("workloads-check", schemars::schema_for!(report::WorkloadCheck).to_value()),
-        ("workloads-install", schemars::schema_for!(report::WorkloadInstall).to_value()),
+        ("workloads", schema_for!(report::WorkloadList).to_value()),
+        ("workloads-check", schema_for!(report::WorkloadCheck).to_value()),
+        ("workloads-install", schema_for!(report::WorkloadInstall).to_value()),
     ]
 }
 

@@ -36,9 +36,8 @@ mod tests {
     fn every_column_of_every_schema_has_its_type_and_there_are_no_others() {
         let script = to_parquet(Path::new("rows"), "");
         for table in AS_PARQUET {
-            let name = format!("fleet-{table}");
-            let (_, schema) =
-                record::json_schemas().into_iter().find(|(other, _)| *other == name).expect("a schema");
+            let file = format!("{}/../../docs/fleet-{table}.schema.json", env!("CARGO_MANIFEST_DIR"));
+            let schema: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
             let columns = schema["properties"].as_object().expect("columns");
             let part = script.split("copy (").find(|part| part.contains(&format!("'rows/{table}.ndjson'")));
             let part = part.expect("each table is copied");

@@ -34,7 +34,8 @@ pub struct MeasuredSocket {
 }
 
 /// One socket, measured and predicted.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccountRow {
     /// The CPU.
     pub cpu: u32,
@@ -61,7 +62,8 @@ pub struct AccountRow {
 }
 
 /// The links that the predictions go over.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphUsed {
     /// Who tells it.
     pub source: String,
@@ -74,7 +76,8 @@ pub struct GraphUsed {
 }
 
 /// How far predictions are from what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Misses {
     /// Numbers that were predicted.
     pub count: usize,
@@ -85,7 +88,8 @@ pub struct Misses {
 }
 
 /// All of it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketAccount {
     /// A row per CPU.
     pub rows: Vec<AccountRow>,

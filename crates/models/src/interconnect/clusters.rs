@@ -31,7 +31,8 @@ const COUNT_MAX: usize = 8;
 const TIME_NS: std::ops::RangeInclusive<f64> = 0.1..=1e6;
 
 /// A matrix that somebody measured.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedMatrix {
     /// Reads by each node (row) of memory at each node (column).
@@ -41,7 +42,8 @@ pub struct PublishedMatrix {
 }
 
 /// A machine of packages that are cut into clusters.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClusterMachine {
     /// Always `CLUSTERS_KIND`.
@@ -68,7 +70,8 @@ pub struct ClusterMachine {
 }
 
 /// A run of such a machine.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterSimulation {
     /// Short name.
     pub machine: String,
@@ -97,7 +100,8 @@ pub struct ClusterSimulation {
 }
 
 /// One read.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterRow {
     /// The node of the core.
     pub reader: usize,
@@ -112,7 +116,8 @@ pub struct ClusterRow {
 }
 
 /// The arrangement that the published matrix chooses.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterFit {
     /// Of all arrangements in rows and columns; none if another reading is more probable.
     pub mesh: Option<Mesh>,

@@ -23,7 +23,8 @@ const TRIAD_RANGE_MB_PER_S: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 const TIME_MAX_NS: f64 = 1e6;
 
 /// What a core asks of memory in a triad (a = b + scalar * c), by rows: one line of each of a, b and c.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StreamDescription {
     /// Bytes of a line.
@@ -35,7 +36,8 @@ pub struct StreamDescription {
 }
 
 /// What somebody else measured of one socket.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTriad {
     /// The socket.
@@ -47,7 +49,8 @@ pub struct PublishedTriad {
 }
 
 /// A machine of sockets that are joined by links.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketMachine {
     /// Always `KIND`.

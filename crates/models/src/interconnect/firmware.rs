@@ -22,7 +22,8 @@ const LINK_TYPE_COHERENT: u32 = 0x03;
 const PAIRINGS_MAX: usize = 20_000;
 
 /// The links that one source tells.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirmwareGraph {
     /// Where from.
     pub source: String,

@@ -60,7 +60,8 @@ const FORMS: &[Form] = &[
 ];
 
 /// A parameter that was fitted.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedParameter {
     /// With its unit.
     pub name: &'static str,
@@ -69,7 +70,8 @@ pub struct FittedParameter {
 }
 
 /// How one form meets the published numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FormFit {
     /// Short name.
     pub name: &'static str,
@@ -88,7 +90,8 @@ pub struct FormFit {
 }
 
 /// A machine predicted by a fit that was shown only another.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transfer {
     /// Shown.
     pub from: String,
@@ -101,7 +104,8 @@ pub struct Transfer {
 }
 
 /// One socket of a transfer.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferRow {
     /// The socket.
     pub socket: usize,
@@ -112,7 +116,8 @@ pub struct TransferRow {
 }
 
 /// All forms on the machines' published numbers, and each machine predicted from each other.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketFit {
     /// The machines.
     pub machines: Vec<String>,

@@ -37,7 +37,8 @@ const THREADS_NS_MAX: f64 = 13.0;
 const THREADS_CYCLES_MAX: f64 = 60.0;
 
 /// What a level of groups most likely is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelName {
     /// Threads of a core.
@@ -51,7 +52,8 @@ pub enum LevelName {
 }
 
 /// The groups of one size within a level: cores of one kind have two threads, those of another share a cache.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupsOfSize {
     /// What these groups most likely are.
     pub level: LevelName,
@@ -64,7 +66,8 @@ pub struct GroupsOfSize {
 }
 
 /// A level of groups, and how clearly it shows.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupLevel {
     /// What the groups most likely are.
     pub level: LevelName,

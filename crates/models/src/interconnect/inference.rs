@@ -48,7 +48,8 @@ const GAP_SHARE_MIN: f64 = 0.025;
 
 machine::named! {
     /// Whether the data tell.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Verdict {
         /// One graph is far more probable than all others.
         #[serde(rename = "identified")]
@@ -60,7 +61,8 @@ machine::named! {
 }
 
 /// How the entries come about.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Explanation {
     /// Broadcast snoops: the slower of probes and data, in the unit of the matrix.
@@ -99,7 +101,8 @@ pub enum Explanation {
 }
 
 /// The next best graph.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerUp {
     /// Its links.
     pub edges: Vec<[u32; 2]>,
@@ -110,7 +113,8 @@ pub struct RunnerUp {
 }
 
 /// What a matrix tells of groups and links.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inference {
     /// What groups consist of.
     pub members_are: Member,

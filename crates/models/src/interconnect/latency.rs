@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::graph::Hops;
 
 /// Who is asked before data may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coherence {
     /// Every other node.
@@ -19,7 +20,8 @@ pub enum Coherence {
 }
 
 /// The times that make up a read.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadTimes {
     /// A read that waits for probes takes this, and `hop_ns` for each link of the longest way.
     pub probe_ns: f64,

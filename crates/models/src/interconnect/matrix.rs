@@ -20,7 +20,8 @@ pub(super) const UNREACHABLE: u32 = 255;
 const NUMBER_MAX: u32 = 8191;
 
 /// What an entry counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Measured, nanoseconds.
@@ -57,7 +58,8 @@ impl Unit {
 
 machine::named! {
     /// Whose latencies a matrix holds.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Member {
         /// Reads of memory: node by node.
@@ -68,7 +70,8 @@ machine::named! {
 }
 
 /// Reads by each node (row) of memory at each node (column), or lines that go from CPU to CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// Nodes or CPUs.
     pub members: Member,

@@ -13,7 +13,8 @@ use super::variant::{Variant, VariantError};
 use crate::memory::error_percent;
 
 /// One socket.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketRow {
     /// The socket.
     pub socket: usize,
@@ -36,7 +37,8 @@ pub struct SocketRow {
 }
 
 /// One way to share the triad between lines under way, lines per row and latency: all give the same bandwidth.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alternative {
     /// Lines under way.
     pub outstanding_lines: f64,
@@ -51,7 +53,8 @@ pub struct Alternative {
 }
 
 /// How many graphs of as many sockets look like this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Likeness {
     /// Connected graphs of labelled sockets.
     pub graphs: usize,
@@ -62,7 +65,8 @@ pub struct Likeness {
 }
 
 /// A number of the machine's file.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedNumber {
     /// Its key.
     pub name: &'static str,
@@ -73,7 +77,8 @@ pub struct NamedNumber {
 }
 
 /// All of it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketSimulation {
     /// Short name of the machine.
     pub machine: String,

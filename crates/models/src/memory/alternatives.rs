@@ -13,7 +13,8 @@ const STRIDES: [Bytes; 6] = [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), By
 const LEVELS: [u32; 3] = [2, 3, 4];
 
 /// One set of choices and its fit.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alternative {
     /// How page tables are read with the workaround on.
     pub page_table_reads: PageTableReads,

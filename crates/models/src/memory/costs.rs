@@ -6,7 +6,8 @@ use super::description::{Board, MemoryMachine};
 use super::simulator::{Counters, PLACES, RUN_LINES_MAX};
 
 /// The parts of the machine that no document gives in time; a fit chooses them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// From the last cache's answer that it lacks the line to the line from DRAM.
     pub dram_ns: f64,
@@ -34,7 +35,8 @@ impl Parameters {
 }
 
 /// What one access costs on average, and where the time goes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimePerAccess {
     /// Taking the data where no level is slower than that.
     pub core_ns: f64,

@@ -9,7 +9,8 @@ use super::geometry::{
 use crate::machine_file::Sourced;
 
 /// One cache.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CacheDescription {
     /// What it is called: L1.
@@ -29,7 +30,8 @@ pub struct CacheDescription {
 }
 
 /// Translation buffers and the page walk.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TranslationDescription {
     /// Bytes of a page.
@@ -53,7 +55,8 @@ pub struct TranslationDescription {
 }
 
 /// The stream prefetcher.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchDescription {
     /// Lines under way at once while a stream runs.
@@ -65,7 +68,8 @@ pub struct PrefetchDescription {
 }
 
 /// A workaround and what it does to page walks.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkaroundDescription {
     /// What `--workaround` calls it.
@@ -77,7 +81,8 @@ pub struct WorkaroundDescription {
 }
 
 /// A board with one of these processors: what differs from one to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Board {
     /// What tests call it.
@@ -93,7 +98,8 @@ pub struct Board {
 }
 
 /// A machine: all that its predictions depend on.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryMachine {
     /// What the command line calls it.
     pub name: String,
@@ -123,7 +129,8 @@ pub struct MemoryMachine {
 }
 
 /// Whether a workaround is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Workaround {
     /// It is not.

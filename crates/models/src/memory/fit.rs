@@ -33,7 +33,8 @@ pub struct Datum {
 }
 
 /// A prediction beside its published number.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Residual {
     /// The test.
     pub name: String,
@@ -50,7 +51,8 @@ pub struct Residual {
 }
 
 /// What a fit found.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// The parameters.
     pub parameters: Parameters,
@@ -69,7 +71,8 @@ impl Fit {
 }
 
 /// One free parameter: what it is, and how well the numbers tell it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identified {
     /// Its name in the machine file.
     pub parameter: String,
@@ -80,7 +83,8 @@ pub struct Identified {
 }
 
 /// How well the published numbers tell the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identification {
     /// Published numbers.
     pub numbers: usize,
@@ -95,7 +99,8 @@ pub struct Identification {
 }
 
 /// The best fit with a given number of outstanding lines.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutstandingProfile {
     /// Given.
     pub outstanding_lines: f64,

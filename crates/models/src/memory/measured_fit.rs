@@ -36,7 +36,8 @@ const OUTSTANDING_RANGE: (f64, f64) = (1.0, 256.0);
 const HALVINGS: usize = 30;
 
 /// How near the model comes to what was measured, and what that leaves open.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredFit {
     /// The fitted times, and how well the chains tell them.
     pub fitted: Vec<Identified>,
@@ -71,7 +72,8 @@ pub struct MeasuredFit {
 pub(super) const BEYOND_CACHES: &str = "memory beyond the caches, ns";
 
 /// A chain beside the model.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainResidual {
     /// The bytes it goes through.
     pub block_bytes: Bytes,
@@ -90,7 +92,8 @@ pub struct ChainResidual {
 }
 
 /// The chains that a place serves.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionResidual {
     /// A cache, or memory.
     pub place: String,
@@ -105,7 +108,8 @@ pub struct RegionResidual {
 }
 
 /// One way in which page tables may be read with the workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// Entries of a walk that come from memory.
     pub reads_per_walk: u32,

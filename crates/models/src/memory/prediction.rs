@@ -14,7 +14,8 @@ use crate::machine_file::Sourced;
 const ACCESSES_MIN: u64 = 4096;
 
 /// How a program goes through its block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A chain of loads in rising order.
@@ -36,7 +37,8 @@ impl Program {
 }
 
 /// In which unit a test gives its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Nanoseconds per access; lower is better.
     #[serde(rename = "ns")]
@@ -57,7 +59,8 @@ impl Unit {
 }
 
 /// A program to predict, and on which board without and with the workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// What it is called; no prediction depends on it.

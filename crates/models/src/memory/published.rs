@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Published numbers of one test.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The test that predicts them.

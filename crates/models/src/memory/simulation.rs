@@ -35,7 +35,8 @@ pub struct Scope {
 }
 
 /// The result of a simulation.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Simulation {
     /// Version of the document.
     pub schema: u32,
@@ -67,7 +68,8 @@ pub struct Simulation {
 }
 
 /// A test without and with the workaround, and what was published of it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// The test.
     pub name: String,
@@ -110,7 +112,8 @@ pub struct Row {
 }
 
 /// A part of the time of an access.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Core, a place, walk, or page table.
     pub name: String,
@@ -119,7 +122,8 @@ pub struct Part {
 }
 
 /// What the workaround adds to each load of a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StrideDifference {
     /// From one load to the next.
     pub stride_bytes: Bytes,
@@ -130,7 +134,8 @@ pub struct StrideDifference {
 }
 
 /// A point of the bandwidth curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthPoint {
     /// The bytes that are read again and again.
     pub block_bytes: Bytes,
@@ -141,7 +146,8 @@ pub struct BandwidthPoint {
 }
 
 /// A cell of the latency surface.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SurfaceCell {
     /// The bytes of the block.
     pub block_bytes: Bytes,
@@ -156,7 +162,8 @@ pub struct SurfaceCell {
 }
 
 /// What the published numbers make of the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitReport {
     /// The best parameters and how near they come.
     pub fit: Fit,

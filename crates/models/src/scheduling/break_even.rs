@@ -20,7 +20,8 @@ const HALVINGS: usize = 20;
 const ROUNDING_PERCENT: f64 = 1e-9;
 
 /// One strength of sharing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackingPoint {
     /// What a thread gains from its partner's data, in per cent of its speed.
     pub sharing_percent: f64,
@@ -31,7 +32,8 @@ pub struct PackingPoint {
 }
 
 /// Packing against spreading.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Packing {
     /// How many threads, in pairs.
     pub threads: usize,

@@ -8,7 +8,8 @@ use super::simulation::{Scenario, under};
 use super::throughput::{Gain, Throughput, gain};
 
 /// One number of threads under every policy.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyRow {
     /// How many.
     pub threads: usize,
@@ -17,7 +18,8 @@ pub struct PolicyRow {
 }
 
 /// What one policy makes of them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyGain {
     /// Who places threads.
     pub policy: Policy,

@@ -28,7 +28,8 @@ const SLOWDOWN_MAX: f64 = 1000.0;
 
 machine::named! {
     /// What a burst of work keeps busy.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Class {
         /// Integer units of the core.
@@ -46,7 +47,8 @@ machine::named! {
 pub const CLASSES: usize = 4;
 
 /// Speed of a thread beside one other in the same unit; alone it is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Speeds {
     /// The same for all.
@@ -66,7 +68,8 @@ impl Speeds {
 }
 
 /// Units of equal size, such as modules or CPUs that share a cache. Their CPUs are numbered one after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LevelDescription {
     /// `module`, `smt`, `cluster`, `llc`, `node`.
@@ -95,7 +98,8 @@ impl LevelDescription {
 }
 
 /// How the clock depends on how much is awake.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClockDescription {
     /// The level whose units are awake or asleep.
@@ -105,7 +109,8 @@ pub struct ClockDescription {
 }
 
 /// A state of rest of a unit none of whose CPUs has work.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IdleDescription {
     /// `C1`, `CC6`, `parked`.
@@ -138,7 +143,8 @@ impl IdleDescription {
 }
 
 /// A machine for schedulers.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingMachine {
     /// Always `KIND`.

@@ -6,7 +6,8 @@ use stats::Random;
 use super::description::Class;
 
 /// A length in nanoseconds or cycles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Length {
     /// Always the same.
@@ -28,7 +29,8 @@ impl Length {
 }
 
 /// One step of a thread's program, which it repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Work of a class, in cycles of a CPU that nobody disturbs.
@@ -42,7 +44,8 @@ pub enum Step {
 }
 
 /// Data that several threads use.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedSet {
     /// Size.
     pub bytes: u64,
@@ -52,7 +55,8 @@ pub struct SharedSet {
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thread {
     /// Its program; it begins anew at the end.
     pub steps: Vec<Step>,
@@ -65,7 +69,8 @@ pub struct Thread {
 }
 
 /// All threads and what they share. They start at once, in the order of their numbers.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// The threads.
     pub threads: Vec<Thread>,
@@ -88,7 +93,8 @@ impl Load {
 
 machine::named! {
     /// Programs to choose from on the command line.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Pattern {
         /// Every thread computes without a pause.

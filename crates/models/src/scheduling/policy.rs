@@ -6,7 +6,8 @@ use stats::Random;
 use super::compiled::{Compiled, Level};
 
 /// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// The first idle CPU in the order of their numbers.

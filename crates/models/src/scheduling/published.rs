@@ -6,7 +6,8 @@ use super::policy::Policy;
 use super::simulation::GainRow;
 
 /// A gain that somebody measured.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedGain {
     /// What ran.
@@ -25,7 +26,8 @@ pub struct PublishedGain {
 }
 
 /// A published gain beside what was predicted.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JoinedNumber {
     /// As published.
     #[serde(flatten)]

@@ -16,7 +16,8 @@ use super::throughput::{Gain, Throughput, gain, throughput};
 const SCHEMA: u32 = 1;
 
 /// What runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// Who places threads; `None`: each policy in turn.
     pub policy: Option<Policy>,
@@ -44,7 +45,8 @@ impl Scenario {
 }
 
 /// One number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GainRow {
     /// How many.
     pub threads: usize,
@@ -77,7 +79,8 @@ impl GainRow {
 }
 
 /// The document.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchedulingSimulation {
     /// Version of the document.
     pub schema: u32,

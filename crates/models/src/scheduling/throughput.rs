@@ -35,7 +35,8 @@ const ERRORS_OF_95_OF_A_LOT: f64 = 2.04;
 const ERRORS_OF_95_OF_FEW: f64 = 3.18;
 
 /// Expected throughput of all threads together.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// Cycles of undisturbed work per nanosecond, mean over runs.
     pub cycles_per_ns: f64,
@@ -54,7 +55,8 @@ pub struct Throughput {
 }
 
 /// A ratio of throughputs less one, in per cent, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gain {
     /// In per cent.
     pub percent: f64,

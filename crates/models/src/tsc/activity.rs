@@ -12,7 +12,8 @@ const IDLE_PAUSE_MEAN_NS: f64 = 2e8;
 
 machine::named! {
     /// A pattern of work, the same on every core or not.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Workload {
         /// All cores work all the time.

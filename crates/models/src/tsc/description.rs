@@ -19,7 +19,8 @@ const TICK_RANGE_HZ: std::ops::RangeInclusive<f64> = 10.0..=10_000.0;
 const TIME_MAX_NS: f64 = 1e9;
 
 /// Where a kernel gets its time from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeSource {
     /// The counter of the core that asks.
@@ -29,7 +30,8 @@ pub enum TimeSource {
 }
 
 /// What asking for the time costs.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadDescription {
     /// `tsc`, `hpet` or `acpi_pm`.
@@ -41,7 +43,8 @@ pub struct ReadDescription {
 }
 
 /// A machine without an invariant counter, and the kernel on it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TscMachine {
     /// Always `KIND`.

@@ -9,7 +9,8 @@ use super::description::TscMachine;
 
 machine::named! {
     /// Who decides about the frequency.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Governor {
         /// Always the highest frequency.

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 machine::named! {
     /// A workaround of the articles, or none.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Remedy {
         /// The counter as it is.

@@ -27,7 +27,8 @@ const STREAM_OF_GOVERNORS: u64 = 1 << 16;
 const STREAM_OF_READERS: u64 = 1 << 17;
 
 /// What the machine does, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// Who decides about frequencies.
     pub governor: Governor,
@@ -40,7 +41,8 @@ pub struct Scenario {
 }
 
 /// How far a core's counter is from that of the first at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftPoint {
     /// Seconds since the beginning.
     pub at_s: f64,
@@ -49,7 +51,8 @@ pub struct DriftPoint {
 }
 
 /// One remedy.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftRow {
     /// Which.
     pub remedy: Remedy,
@@ -84,7 +87,8 @@ pub struct DriftRow {
 }
 
 /// All remedies in one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftSimulation {
     /// Version of the document.
     pub schema: u32,

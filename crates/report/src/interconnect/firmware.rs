@@ -4,7 +4,8 @@ use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
 /// What ACPI HMAT claims of one node's memory, from the initiators that reach it best.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryClaim {
     /// The node.
     pub node: u32,
@@ -17,7 +18,8 @@ pub struct MemoryClaim {
 }
 
 /// What ACPI SRAT says of one proximity domain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DomainClaim {
     /// Its number.
     pub domain: u32,
@@ -30,7 +32,8 @@ pub struct DomainClaim {
 }
 
 /// Where a root of PCI is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PciClaim {
     /// As the kernel names it.
     pub root: String,
@@ -41,7 +44,8 @@ pub struct PciClaim {
 }
 
 /// Everything that a machine tells of its links.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirmwareLinks {
     /// Version of the document.
     pub schema: u32,

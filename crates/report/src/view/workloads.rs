@@ -9,7 +9,8 @@ use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 const WORKLOADS_FIRST: usize = 16;
 
 /// What `sidestep workloads` lists.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadList {
     /// Version of this document.
     pub schema: u32,
@@ -18,7 +19,8 @@ pub struct WorkloadList {
 }
 
 /// One workload on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadLine {
     /// As it is typed.
     pub id: String,
@@ -55,7 +57,8 @@ pub struct WorkloadLine {
 }
 
 /// What `sidestep workloads check` found.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadCheck {
     /// Version of this document.
     pub schema: u32,
@@ -66,7 +69,8 @@ pub struct WorkloadCheck {
 }
 
 /// Turns of one workload: means over all of them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedWorkload {
     /// As it is typed.
     pub id: String,
@@ -87,7 +91,8 @@ pub struct CheckedWorkload {
 }
 
 /// What `sidestep workloads install` says.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadInstall {
     /// Version of this document.
     pub schema: u32,

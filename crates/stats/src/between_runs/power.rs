@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Host, Knowledge, RowClass, RowRuns, between_runs, prior_of, tail_degrees};
@@ -38,7 +37,8 @@ const CLASSES: [RowClass; 15] = [
 const LOOKS: f64 = 2.0;
 
 /// The smallest differences that runs of a host can show in a class of rows, as shares: 0.05 is 5 %.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reach {
     /// The class.
     pub class: RowClass,

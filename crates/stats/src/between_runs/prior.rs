@@ -1,11 +1,11 @@
 //! What is known of the spread between runs before a machine has runs of its own: the shipped table, in this one place.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 named! {
     /// Rows that one cause moves together and whose spread between runs is of one size.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum RowClass {
         /// The frequency of the core, by the control loop.

@@ -14,7 +14,8 @@ use super::hypothesis::{Entries, evidence};
 const SHAPES: [(usize, usize); 4] = [(2, 1), (3, 1), (2, 2), (3, 2)];
 
 /// Clusters in packages.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mesh {
     /// Packages.
     pub packages: usize,
