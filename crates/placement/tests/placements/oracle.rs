@@ -207,13 +207,17 @@ fn largest_of_many(
     if room == 1 {
         // Whoever comes last pays the whole of each triple with one member, and meets no other candidate.
         for (triple, of_triple) in price.of_triple.iter().filter(|(triple, _)| by_members(triple) == 1) {
-            triple.iter().for_each(|one| brings[*one] -= of_triple);
+            for one in triple {
+                brings[*one] -= of_triple;
+            }
         }
         return candidates.iter().map(|one| so_far + brings[*one]).fold(best, f64::max);
     }
     let mut of_pair = vec![vec![0.0; problem.threads()]; problem.threads()];
     for one in candidates {
-        candidates.iter().for_each(|other| of_pair[*one][*other] = pairs.of(*one, *other));
+        for other in candidates {
+            of_pair[*one][*other] = pairs.of(*one, *other);
+        }
     }
     for (triple, of_triple) in &price.of_triple {
         let inside = by_members(triple);
