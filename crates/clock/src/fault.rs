@@ -239,6 +239,10 @@ impl<S: CounterSource> CounterSource for FaultedCounter<S> {
         self.shown(cpu, self.truth.ticks(cpu))
     }
 
+    fn stated_hz(&self) -> Option<f64> {
+        self.truth.stated_hz()
+    }
+
     fn enter(&mut self, cpu: u32, regime: Regime) {
         let now = self.truth.ticks(cpu);
         if let Some(schedule) = self.schedules.get_mut(cpu as usize) {

@@ -16,6 +16,11 @@ pub trait CounterSource: Sync {
     /// Ticks read now or a little earlier, without waiting for anything: what is published.
     fn ticks(&self, cpu: u32) -> u64;
 
+    /// Ticks per second as firmware states them, 0 if it left that out; `None` where nothing states them.
+    fn stated_hz(&self) -> Option<f64> {
+        None
+    }
+
     /// Tells a double what a CPU is doing from now on; hardware knows.
     fn enter(&mut self, _cpu: u32, _regime: Regime) {}
 }
@@ -105,6 +110,10 @@ impl CounterSource for TimeStampCounter {
     #[inline(always)]
     fn ticks(&self, _cpu: u32) -> u64 {
         arch::ticks()
+    }
+
+    fn stated_hz(&self) -> Option<f64> {
+        arch::stated_hz().map(f64::from)
     }
 }
 

@@ -7,6 +7,10 @@ const C1_RAMPING: &str = "k8-c1-ramping";
 /// That of timers that fire at a value of the counter.
 const DEADLINE: &str = "tsc-deadline";
 
+/// How far a stated rate may be from the measured one, parts per million: twice what NTP corrects (Linux, include/linux/timex.h,
+/// MAXFREQ: 500 ppm), so that no discipline of a clock hides more. A crystal is within 100 ppm.
+const STATED_OFF_PPM: f64 = 1_000.0;
+
 /// Why counters that agree are not called safe.
 const GIVEN_UP: &str =
     "the kernel has given the counter up, and has watched it for longer than this check: see its messages";
@@ -78,6 +82,10 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
             add(&mut check.because, sentence);
         }
     }
+    if let Some(sentence) = stated_rate(check) {
+        add(&mut check.because, sentence);
+        add(&mut check.remedies, WITHOUT_STATED_RATE.to_owned());
+    }
     if let Some(line) = by_verdict(check) {
         add(&mut check.remedies, line.to_owned());
     }
@@ -85,6 +93,33 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         let line = without_bare_reads(&bare.name);
         add(&mut check.remedies, line);
     }
+}
+
+/// What to do about a wrong rate in CNTFRQ_EL0. Linux, Documentation/arch/arm64/booting.rst: firmware must program it on all CPUs.
+const WITHOUT_STATED_RATE: &str = "take durations from clock_gettime, not from CNTFRQ_EL0, until firmware programs that register \
+                                   with the counter's rate on every CPU";
+
+/// What is wrong with the rate that firmware states, and whom it costs how much; `None` if nothing is, or nothing is stated.
+fn stated_rate(check: &ClockCheck) -> Option<String> {
+    let (stated_hz, hz, error_ppm) =
+        (check.counter_stated_hz?, check.counter_hz?, check.counter_error_ppm.unwrap_or(0.0));
+    let limit_ppm = error_ppm.max(STATED_OFF_PPM);
+    let cost = if stated_hz == 0.0 {
+        "find no rate".to_owned()
+    } else {
+        // A program that divides by too small a rate finds too long a time: its clock runs fast.
+        let share = hz / stated_hz - 1.0;
+        if share.abs() * 1e6 <= limit_ppm {
+            return None;
+        }
+        format!("run {:.3} % {}", share.abs() * 100.0, if share > 0.0 { "fast" } else { "slow" })
+    };
+    let stated = if stated_hz == 0.0 { "0 Hz".to_owned() } else { format!("{:.3} MHz", stated_hz / 1e6) };
+    Some(format!(
+        "the firmware states {stated} (CNTFRQ_EL0), the kernel's clock gives {:.3} MHz within {error_ppm:.0} ppm: programs that \
+         divide CNTVCT_EL0 by CNTFRQ_EL0 {cost}",
+        hz / 1e6
+    ))
 }
 
 /// What to do instead of the bare read of this name.
@@ -254,6 +289,42 @@ mod tests {
             assert_eq!(check, once, "judged twice");
             let offers = check.remedies.iter().any(|line| line.contains("toggles set k8-c1-ramping=off"));
             assert_eq!(offers, offered, "{state:?} {:?}", check.remedies);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_firmware_states_wrongly_is_a_finding_once_and_no_verdict() {
+        for (stated_hz, error_ppm, found) in [
+            (None, None, ""),
+            (Some(62_500_000.0), Some(3.0), ""),
+            (Some(62_450_000.0), Some(3.0), ""),
+            (Some(62_000_000.0), Some(9_000.0), ""),
+            (Some(62_000_000.0), Some(3.0), "states 62.000 MHz"),
+            (Some(50_000_000.0), Some(3.0), "run 25.000 % fast"),
+            (Some(125_000_000.0), Some(3.0), "run 50.000 % slow"),
+            (
+                Some(0.0),
+                Some(3.0),
+                "states 0 Hz (CNTFRQ_EL0), the kernel's clock gives 62.500 MHz within 3 ppm",
+            ),
+            (Some(0.0), None, "find no rate"),
+        ] {
+            let mut check = ClockCheck {
+                counter_hz: Some(62_500_000.0),
+                counter_stated_hz: stated_hz,
+                counter_error_ppm: error_ppm,
+                ..ClockCheck::default()
+            };
+            clock_remedies(&mut check, &[]);
+            clock_remedies(&mut check, &[]);
+            assert_eq!(check.verdict, ClockCheck::default().verdict, "the counters agree all the same");
+            let lines = usize::from(!found.is_empty());
+            assert_eq!(
+                (check.because.len(), check.remedies.len()),
+                (lines, lines),
+                "{stated_hz:?}: {check:?}"
+            );
+            assert!(check.because.join("").contains(found), "{stated_hz:?}: {check:?}");
         }
     }
 

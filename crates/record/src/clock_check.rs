@@ -41,6 +41,12 @@ pub struct ClockCheck {
     pub without: Vec<String>,
     /// Ticks of the counter per second; `None` if nothing was measured.
     pub counter_hz: Option<f64>,
+    /// The same as firmware states it (arm64: CNTFRQ_EL0), 0 if it left that out; `None` where nothing states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_stated_hz: Option<f64>,
+    /// Calibration error of `counter_hz`, parts per million, where a rate is stated to hold against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_error_ppm: Option<f64>,
     /// Steps in which the counter counts, in nanoseconds.
     pub counter_step_ns: Option<f64>,
     /// A fault that was put into the counters on purpose.

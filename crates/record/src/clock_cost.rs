@@ -39,6 +39,9 @@ pub struct ClockCost {
     pub without: Vec<String>,
     /// Ticks of the counter per second; `None` if nothing was measured.
     pub counter_hz: Option<f64>,
+    /// The same as firmware states it (arm64: CNTFRQ_EL0), 0 if it left that out; `None` where nothing states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_stated_hz: Option<f64>,
     /// Wall time of the measurement in seconds.
     pub elapsed_s: f64,
     /// Batches that count, where they were to be kept.

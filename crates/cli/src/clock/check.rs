@@ -191,6 +191,7 @@ fn measure(
     check.system_clocks = marks.finish(with_rtc && left(until).as_secs_f64() >= second_look_s);
     let seen = seen.inspect_err(|_| line.end())?;
     verdict::fill(check, &seen, rate.hz);
+    verdict::heed_firmware(check, &subject.counter, rate);
     if shares.backwards_s.is_none() {
         check.without.push(format!(
             "steps back between two threads were not looked for: that takes {:.0} s or more with --budget",

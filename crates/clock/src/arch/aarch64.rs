@@ -52,6 +52,18 @@ pub(crate) fn ticks() -> u64 {
     ticks
 }
 
+/// CNTFRQ_EL0: ticks per second as firmware wrote it into this CPU; the timer itself does not use it (Arm ARM, DDI 0487, D12). Where
+/// the kernel traps the read because of an erratum, it answers with its own rate (Linux, arch/arm64/kernel/traps.c, `cntfrq_read_handler`).
+pub(crate) fn stated_hz() -> Option<u32> {
+    let register: u64;
+    // SAFETY: as for `ticks`: Linux lets user mode read both registers or neither (CNTKCTL_EL1), and answers for both.
+    unsafe {
+        std::arch::asm!("mrs {}, cntfrq_el0", out(reg) register, options(nomem, nostack, preserves_flags))
+    };
+    // The upper half is reserved.
+    Some(register as u32)
+}
+
 /// Ticks in program order, as Linux reads them.
 #[inline(always)]
 pub(crate) fn ordered_ticks(_lfence_waits: bool) -> u64 {

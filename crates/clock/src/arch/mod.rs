@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | counter | time-stamp counter | virtual count of the generic timer | none: the kernel's raw clock |
 //! | ordered by | LFENCE, MFENCE | ISB, or by itself (FEAT_ECV) | |
+//! | rate as stated | | CNTFRQ_EL0 | |
 //! | CPU and counter as one | RDTSCP, rseq, RDPID, segment | rseq | |
 
 #[cfg(target_arch = "aarch64")]

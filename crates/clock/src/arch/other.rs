@@ -26,6 +26,11 @@ pub(crate) fn ticks() -> u64 {
     crate::monotonic_raw_ns()
 }
 
+/// Firmware says nothing of that clock.
+pub(crate) fn stated_hz() -> Option<u32> {
+    None
+}
+
 /// Nanoseconds of the raw clock.
 pub(crate) fn ordered_ticks(_lfence_waits: bool) -> u64 {
     crate::monotonic_raw_ns()

@@ -72,6 +72,11 @@ pub(crate) fn ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
+/// No register states the rate; what CPUID says in leaf 15h, where it does, is not read.
+pub(crate) fn stated_hz() -> Option<u32> {
+    None
+}
+
 /// Ticks after all earlier loads have their values.
 #[inline(always)]
 pub(crate) fn ordered_ticks(lfence_waits: bool) -> u64 {

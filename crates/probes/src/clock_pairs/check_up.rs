@@ -156,11 +156,12 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), ClockPa
     let seen = watch(&of_pairs, &counter, &mut NoFrequencies, session.progress)?;
     check.system_clocks = marks.finish(settings.with_rtc);
     verdict::fill(&mut check, &seen, session.rate.hz);
+    let source = counter.into_inner().expect("no thread panics with the counter in hand");
+    verdict::heed_firmware(&mut check, &source, session.rate);
     match settings.backwards_s {
         _ if seen.interrupted => {}
         Some(seconds) => {
             let until = Instant::now() + Duration::from_secs_f64(seconds);
-            let source = counter.into_inner().expect("no thread panics with the counter in hand");
             backwards::fill(&mut check, &settings.cpus, &source, session.rate.hz, until)?;
         }
         None => check.without.push(

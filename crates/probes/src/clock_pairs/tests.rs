@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime};
+use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime, TickRate};
 use record::{ClockCheck, ClockFault, ClockVerdict, KernelClocks, RegimeVerdict};
 
 use super::*;
@@ -237,6 +237,28 @@ fn what_the_kernel_does_meanwhile_is_heeded() {
         verdict::heed_kernel(&mut check, now.clone());
         assert_eq!((check.verdict, check.because.len()), (verdict, reasons), "{:?}", check.because);
         assert_eq!(check.kernel, now);
+    }
+}
+
+#[test]
+fn what_firmware_states_is_kept_beside_the_error_of_what_was_measured() {
+    struct Stating(Option<f64>);
+    impl CounterSource for Stating {
+        fn ordered_ticks(&self, _cpu: u32) -> u64 {
+            0
+        }
+        fn ticks(&self, _cpu: u32) -> u64 {
+            0
+        }
+        fn stated_hz(&self) -> Option<f64> {
+            self.0
+        }
+    }
+    for (stated_hz, error_ppm) in [(None, None), (Some(0.0), Some(3.0)), (Some(HZ), Some(3.0))] {
+        let mut check = ClockCheck::default();
+        let double = FaultedCounter::new(Stating(stated_hz), 2);
+        verdict::heed_firmware(&mut check, &double, TickRate { hz: HZ, error_ppm: 3.0 });
+        assert_eq!((check.counter_stated_hz, check.counter_error_ppm), (stated_hz, error_ppm));
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use clock::{LoopClosure, SIGHTINGS_FOR_DRIFT};
+use clock::{CounterSource, LoopClosure, SIGHTINGS_FOR_DRIFT, TickRate};
 use machine::CpuId;
 use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, KernelClocks, VisibleDrift};
 
@@ -53,6 +53,12 @@ const SPAN_SHARE_MIN: f64 = 0.5;
 fn is_seen(pair: &PairWatch, watched_s: f64, counter_hz: f64) -> bool {
     pair.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT
         && pair.whole.span_ticks() / counter_hz >= SPAN_SHARE_MIN * watched_s
+}
+
+/// Puts into a document what firmware states of the counter's rate, where it does, and how well that can be judged.
+pub fn heed_firmware(check: &mut ClockCheck, source: &impl CounterSource, rate: TickRate) {
+    check.counter_stated_hz = source.stated_hz();
+    check.counter_error_ppm = check.counter_stated_hz.map(|_| rate.error_ppm);
 }
 
 /// Puts into a document what the kernel says of its clocks at the end of the check, beside what it said at the beginning.

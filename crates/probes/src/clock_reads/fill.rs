@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use clock::{CounterSource, TimeStampCounter};
 use host::live::{self, AffinityError, Pinned};
 use host::{Root, kernel_clocks};
 use machine::{CpuId, Machine};
@@ -138,6 +139,7 @@ impl Subject {
     ) {
         let failed =
             |(name, reason): &(&str, String)| FailedRead { name: (*name).to_owned(), reason: reason.clone() };
+        cost.counter_stated_hz = TimeStampCounter::new().ok().and_then(|counter| counter.stated_hz());
         cost.failed = catalogue.failed.iter().map(failed).collect();
         let batches = measure(&mut self.sampler, &catalogue.reads, settings, &mut self.random, progress);
         price(cost, &catalogue.reads, &batches, self.cpus[0], &Scale::of(&self.sampler));

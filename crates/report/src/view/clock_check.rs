@@ -4,7 +4,7 @@ use record::{
     BackwardsCount, ClockCheck, ClockFault, ClockPair, ClockVerdict, KernelClocks, RegimeVerdict, SystemClock,
 };
 
-use super::clock_cost::brief;
+use super::clock_cost::{brief, rates};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -74,7 +74,7 @@ pub(crate) fn sections(check: &ClockCheck) -> Vec<Section> {
     let kernel = Section::new("kernel-clocks", "What the kernel reports");
     let details = [
         system_clocks(&check.system_clocks).under("system-clocks", "The kernel's clocks"),
-        Some(kernel.facts(kernel_facts(&check.kernel))),
+        Some(kernel.facts(kernel_facts(&check.kernel).chain(counter_rate(check)))),
         Section::new("not-checked", "Not measured").list(check.without.clone()).filled(),
     ];
     let details = details.into_iter().flatten().map(Section::detailed);
@@ -224,6 +224,13 @@ fn kernel_facts(kernel: &KernelClocks) -> impl Iterator<Item = (&'static str, St
     ];
     let facts = facts.into_iter().map(|(name, text)| (name, text.unwrap_or_default()));
     facts.chain(messages.into_iter().map(|message| ("kernel log", message)))
+}
+
+/// The counter's rate as it was measured and as firmware states it, where it does.
+fn counter_rate(check: &ClockCheck) -> Option<(&'static str, String)> {
+    let rates = rates(check.counter_hz?, check.counter_stated_hz?);
+    let error = check.counter_error_ppm.map(|ppm| format!(", measured ±{} ppm", number::short(ppm)));
+    Some(("counter rate", rates + &error.unwrap_or_default()))
 }
 
 /// Each message once, in the order of their first appearance, with how often it came.

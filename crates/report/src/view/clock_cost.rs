@@ -1,5 +1,6 @@
 //! Costs of reading the time: the verdict, each read, clock sources, threads, and what others measured.
 
+use machine::Hertz;
 use record::{
     ClockCost, ClockRead, CostControl, CostVerdict, PublishedCost, RoundsSeen, RoundsVerdict, ScalingVerdict,
     SourceCost, SourceCosts, ThreadCost,
@@ -60,7 +61,10 @@ pub(crate) fn answer(cost: &ClockCost) -> Statement {
 /// What the verdict rests on, and what others measured.
 pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
     let source = cost.kernel.clocksource.as_deref().map(|source| format!("clock source {source}"));
-    let parts: Vec<String> = cost.control.as_ref().map(control).into_iter().chain(source).collect();
+    let rates = cost.counter_hz.zip(cost.counter_stated_hz).map(|(hz, stated_hz)| rates(hz, stated_hz));
+    let rates = rates.map(|rates| format!("counter {rates}"));
+    let parts: Vec<String> =
+        cost.control.as_ref().map(control).into_iter().chain(source).chain(rates).collect();
     let refused = cost.reads.iter().filter_map(|read| Some((read.refused.as_deref()?, brief(&read.name))));
     let doubts =
         naming::grouped(refused).into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
@@ -96,6 +100,12 @@ fn control(control: &CostControl) -> String {
         |adds| format!("{adds:.2} additions a cycle"),
     );
     format!("control loops on CPU {}: {frequency}, {adds}", control.cpu)
+}
+
+/// The rate of the counter behind the clock by the kernel's clock, and as firmware states it.
+pub(crate) fn rates(hz: f64, stated_hz: f64) -> String {
+    let [measured, stated] = [hz, stated_hz].map(|hz| number::frequency(Hertz(hz)));
+    format!("{measured} by the kernel's clock, {stated} by firmware")
 }
 
 /// `CLOCK_MONOTONIC` of `clock_gettime(CLOCK_MONOTONIC)`.

@@ -7,8 +7,8 @@ use models::memory::{self, Described, MeasuredFit, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
 use models::tsc;
 use record::{
-    BetweenRuns, CellCoverage, CellPair, ClockCheck, ClockCost, ControlState, Coverage, Overlap, Quality,
-    Record, Resolution, Selftest, SocketGate, Sockets, SourceCost, SourceCosts, Twins,
+    BetweenRuns, CellCoverage, CellPair, ClockCheck, ClockCost, ClockVerdict, ControlState, Coverage,
+    Overlap, Quality, Record, Resolution, Selftest, SocketGate, Sockets, SourceCost, SourceCosts, Twins,
 };
 use report::{
     DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
@@ -18,6 +18,20 @@ use stats::Interval;
 
 use crate::documents::{saved, verdicts};
 use crate::sample::{of_clusters, of_known, of_latencies, of_one_node, sample_machine, sample_record};
+
+/// A check of an arm64 machine whose firmware left CNTFRQ_EL0 alone.
+fn stated() -> ClockCheck {
+    ClockCheck {
+        verdict: ClockVerdict::Safe,
+        because: vec!["the firmware states 0 Hz (CNTFRQ_EL0)".to_owned()],
+        counter_hz: Some(62.5e6),
+        counter_stated_hz: Some(0.0),
+        counter_error_ppm: Some(2.9),
+        counter_step_ns: Some(16.0),
+        blind_below_ns: Some(64.0),
+        ..ClockCheck::default()
+    }
+}
 
 /// Every page of a document that is made.
 pub(super) fn pages() -> Vec<(&'static str, Page)> {
@@ -31,6 +45,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("machine-many", report::machine_page(&sample_machine(64))),
         ("plan", report::plan_page(&record.plan)),
         ("clock-check", report::clock_check_page(&check)),
+        ("clock-check-stated", report::clock_check_page(&stated())),
         ("clock-check-empty", report::clock_check_page(&ClockCheck::default())),
         ("clock-cost", report::clock_cost_page(&priced(cost))),
         ("clock-cost-empty", report::clock_cost_page(&ClockCost::default())),
