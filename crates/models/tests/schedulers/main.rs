@@ -78,7 +78,7 @@ fn intervals_hold_the_exact_gain_nearly_always() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn any_chip_of_modules_gains_what_enumeration_says(
         modules in 1_usize..=4, size in 2_usize..=4, speed_of_two in 0.5_f64..1.0,

@@ -199,28 +199,14 @@ fn largest_of_many(
     }
     let is_free = least < problem.capacity();
     let pairs = &problem.levels()[0].pairs;
-    let mut brings: Vec<f64> = price.of_thread.iter().map(|price| -price).collect();
-    for one in candidates {
-        brings[*one] += members.iter().map(|member| pairs.of(*member, *one)).sum::<f64>();
-    }
-    let by_members = |triple: &[usize; 3]| triple.iter().filter(|thread| members.contains(thread)).count();
-    if room == 1 {
-        // Whoever comes last pays the whole of each triple with one member, and meets no other candidate.
-        for (triple, of_triple) in price.of_triple.iter().filter(|(triple, _)| by_members(triple) == 1) {
-            for one in triple {
-                brings[*one] -= of_triple;
-            }
-        }
-        return candidates.iter().map(|one| so_far + brings[*one]).fold(best, f64::max);
-    }
     let mut of_pair = vec![vec![0.0; problem.threads()]; problem.threads()];
-    for one in candidates {
-        for other in candidates {
-            of_pair[*one][*other] = pairs.of(*one, *other);
-        }
+    let mut brings: Vec<f64> = price.of_thread.iter().map(|price| -price).collect();
+    for (one, brought) in brings.iter_mut().enumerate() {
+        *brought += members.iter().map(|member| pairs.of(*member, one)).sum::<f64>();
+        (0..problem.threads()).for_each(|other| of_pair[one][other] = pairs.of(one, other));
     }
     for (triple, of_triple) in &price.of_triple {
-        let inside = by_members(triple);
+        let inside = triple.iter().filter(|thread| members.contains(thread)).count();
         for one in triple {
             match inside {
                 0 => triple.iter().for_each(|other| of_pair[*one][*other] -= of_triple / 3.0),
