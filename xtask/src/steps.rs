@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, golden, lab, licences, packages, schema};
+use crate::{browser, cargo, fresh, golden, lab, licences, packages};
 use beside::Beside;
 
 /// How a step is done.
@@ -42,9 +42,12 @@ const GOLDEN: &str = "golden command lines";
 const STEPS: &[(&str, Step)] = &[
     ("packages the tests need", Step::Own(|| Ok(packages::ensure()))),
     ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
-    (LINTS, Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
+    (
+        LINTS,
+        Step::Cargo("clippy --quiet --workspace --exclude evidence --all-targets --locked -- -D warnings"),
+    ),
     ("another architecture, checked alone", Step::Own(other_target)),
-    ("tests", Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
+    ("tests", Step::Tests("test --workspace --exclude evidence --locked --no-fail-fast -- --show-output")),
     ("documentation: cargo doc", Step::Own(documentation)),
     ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
@@ -56,7 +59,7 @@ const STEPS: &[(&str, Step)] = &[
     ("its pages in headless Chromium", Step::Beside { task: "browser --made", with: GOLDEN }),
     // It waits for Slurm most of the time.
     ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
-    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
+    ("fresh documents against their schemas", Step::Own(fresh::check)),
     ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
 ];
 
@@ -143,7 +146,7 @@ fn counted(words: &str) -> anyhow::Result<Totals> {
 }
 
 fn documentation() -> anyhow::Result<Totals> {
-    let mut command = cargo::cargo("doc --quiet --workspace --no-deps --locked");
+    let mut command = cargo::cargo("doc --quiet --workspace --exclude evidence --no-deps --locked");
     let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Totals::one(passed, "documentation: cargo doc --workspace --no-deps"))
 }

@@ -1,6 +1,6 @@
 //! Programs under the preload library: this test program itself, started again with `LD_PRELOAD`.
 //!
-//! The counts are those of a quick test; `SIDESTEP_SERVED_ROUNDS` sets others, for `cargo xtask bench-clock`.
+//! The counts are those of a quick test; `SIDESTEP_SERVED_ROUNDS` sets others, for the claim `clock-served` of `cargo evidence`.
 
 use std::env;
 use std::io::{Read, Write};

@@ -33,8 +33,7 @@ pub use prior::{Host, Prior, RowClass, prior_of};
 const FEWEST_DEGREES: usize = 2;
 
 /// Runs are not normal: however well a spread is known, tails are taken to be Student's with these degrees where the smaller side has
-/// one run, two, or more. A mean of several has lighter tails. The least that keeps unchanged runs of a quiet and of a busy guest below 5 %
-/// (`cargo xtask between-runs`).
+/// one run, two, or more. A mean of several has lighter tails. The least that keeps unchanged runs of a quiet and of a busy guest below 5 %.
 const TAIL_DEGREES: [f64; 3] = [5.0, 8.0, 15.0];
 
 fn tail_degrees(runs: usize) -> f64 {

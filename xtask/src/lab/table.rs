@@ -14,9 +14,14 @@ use crate::cargo;
 const BEGIN: &str = "<!-- written by cargo xtask lab --table -->";
 const END: &str = "<!-- end of what is written -->";
 
+/// Prints the head of a table: its columns, with bars between them.
+fn head(columns: &str) {
+    println!("| {columns} |\n|{}", "---|".repeat(columns.split(" | ").count()));
+}
+
 /// A line per machine.
 pub fn list(machines: &[Machine]) {
-    crate::table::head("machine | tier | in tests | CPUs | kernel | what it is");
+    head("machine | tier | in tests | CPUs | kernel | what it is");
     for machine in machines {
         let tests = if machine.in_tests { "yes" } else { "no" };
         let (name, kernel) = (&machine.name, &machine.kernel);
@@ -40,7 +45,7 @@ pub fn show(machine: &Machine, rows: &[Row], seconds: f64, all: bool) {
     if shown.is_empty() {
         return;
     }
-    crate::table::head("holds | step | what | expected | said | source");
+    head("holds | step | what | expected | said | source");
     for row in shown {
         println!("| {} | {} |", if row.holds { "yes" } else { "NO" }, cells(row));
     }

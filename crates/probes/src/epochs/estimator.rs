@@ -1,7 +1,7 @@
 //! Which estimator stands for a class of numbers: chosen by its measured spread between runs, not by habit.
 //!
 //! The one table of the choice, by list of results: what a list holds scatters alike, and may belong to several classes of rows, as
-//! latency does by the level of its block. `cargo xtask estimators` repeats the study on any set of records.
+//! latency does by the level of its block. `cargo evidence estimators` repeats the study on any set of records.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The catalogue of flaws against a kernel tree: what has no entry, and for which CPUs the two differ.
 //!
 //! A kernel knows flaws by files, words and tables; each is held against the entries. What is left out on purpose stands with
-//! its reason in `xtask/flaws_coverage.toml`, so that a newer tree shows only what is new.
+//! its reason in `evidence/flaws_coverage.toml`, so that a newer tree shows only what is new.
 
 mod cells;
 mod kernel_tree;
@@ -14,7 +14,7 @@ use flaws::{Catalogue, CpuRange, Flaw};
 use record::Answer;
 use serde::Deserialize;
 
-use crate::totals::Totals;
+use crate::Broken;
 use cells::CellSet;
 use kernel_tree::KernelTree;
 
@@ -22,10 +22,10 @@ use kernel_tree::KernelTree;
 ///
 /// Reads a kernel tree: the vulnerability files of drivers/base/cpu.c, the bugs of cpufeatures.h, the list of affected CPUs of common.c,
 /// errata and their CPUs in amd.c, intel.c and apic.c. Prints what has no entry in the catalogue of flaws, and which cells of family x
-/// model x stepping differ. Gaps with a reason are in xtask/flaws_coverage.toml. A tree: Debian package linux-source-6.1, or any
+/// model x stepping differ. Gaps with a reason are in evidence/flaws_coverage.toml. A tree: Debian package linux-source-6.1, or any
 /// checkout.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Root of the tree
     #[arg(long, value_name = "DIR")]
     linux: PathBuf,
@@ -119,19 +119,14 @@ struct Comparison {
     differences: Vec<Difference>,
 }
 
-/// `cargo xtask flaws-coverage`.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Broken> {
     let tree = KernelTree::read(&arguments.linux)?;
     let catalogue = flaws::catalogue();
-    let accepted: Accepted = toml::from_str(ACCEPTED).context("xtask/flaws_coverage.toml")?;
+    let accepted: Accepted = toml::from_str(ACCEPTED).context("evidence/flaws_coverage.toml")?;
     let found = compare(&tree, &catalogue, &accepted);
     println!("Linux {} against {} entries", tree.version, catalogue.flaws.len());
-    let mut totals = Totals::default();
-    for line in &tree.unread {
-        totals.add(Totals::one_failed(format!(
-            "cannot read {line}; teach xtask/src/flaws_coverage/kernel_tree.rs its form"
-        )));
-    }
+    let place = "teach evidence/src/flaws_coverage/kernel_tree.rs its form";
+    let mut broken: Broken = tree.unread.iter().map(|line| format!("cannot read {line}; {place}")).collect();
     for (kind, title) in
         [(Kind::File, "files"), (Kind::Bug, "bugs"), (Kind::Erratum, "errata"), (Kind::Cells, "CPUs")]
     {
@@ -139,17 +134,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         let agreeing = found.agreeing.get(&kind).copied().unwrap_or(0);
         let excused = of().filter(|difference| difference.reason.is_some()).count();
         println!("{title:<7} {agreeing} agree, {excused} accepted gaps, {} new", of().count() - excused);
-        totals.passed += agreeing as u64;
         for difference in of() {
             let line = format!("{title} {}: {}", difference.name, difference.says);
             match &difference.reason {
-                None => totals.add(Totals::one_failed(line)),
+                None => broken.push(line),
                 Some(reason) if arguments.all => println!("  accepted: {line}: {reason}"),
                 Some(_) => {}
             }
         }
     }
-    Ok(totals)
+    Ok(broken)
 }
 
 fn compare(tree: &KernelTree, catalogue: &Catalogue, accepted: &Accepted) -> Comparison {

@@ -1,4 +1,4 @@
-//! `cargo xtask fleet-records`: records of many nodes made of a few real ones, to see what size does.
+//! `cargo evidence fleet-records`: records of many nodes made of a few real ones, to see what size does.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,14 +8,13 @@ use fleet::node::{ENDING, NodeName, run_name};
 use kernels::random::SplitMix64;
 use record::{Encoding, Record, encode};
 
-use crate::records;
-use crate::totals::Totals;
+use crate::{Broken, records};
 
 /// Records of many nodes, made of real ones: names, boots and seeds differ, latencies by half a percent
 ///
 /// Writes them as `sidestep run --drop` does. They are for measuring time, memory and sizes; no fault is planted in them.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Real records, taken in turns
     #[arg(required = true)]
     records: Vec<PathBuf>,
@@ -33,8 +32,7 @@ pub struct Arguments {
 /// Half of the range of the factor on all latencies of a node.
 const SPREAD: f64 = 0.005;
 
-/// `cargo xtask fleet-records`.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Broken> {
     let bases: Vec<Record> =
         arguments.records.iter().map(|file| records::read(file)).collect::<anyhow::Result<_>>()?;
     let mut random = SplitMix64::new(24);
@@ -60,5 +58,5 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         fs::write(folder.join(run_name(&record.provenance) + ENDING), bytes)?;
     }
     println!("{} records, {bytes_written} bytes", arguments.nodes);
-    Ok(Totals::default())
+    Ok(Broken::new())
 }

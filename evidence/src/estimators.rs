@@ -1,4 +1,4 @@
-//! `cargo xtask estimators`: which estimator of each class is steady between runs, on any set of records.
+//! `cargo evidence estimators`: which estimator of each class is steady between runs, on any set of records.
 //!
 //! Every record stands for one epoch; records one after the other make runs of three. For each class, quantile and join: the
 //! standard deviation between runs of the logarithm, median over the rows of the class.
@@ -9,17 +9,15 @@ use std::path::Path;
 use probes::epochs::estimator::{self, Estimator, Noise, TABLE};
 use probes::plan::EPOCHS;
 
-use crate::records;
-use crate::totals::Totals;
-use crate::window_quantiles::WindowQuantiles;
+use crate::{Broken, records};
 
 /// Which estimator of each class is steady between runs
 ///
 /// Every record stands for one epoch (make them with sidestep run --epochs 1). Prints a Markdown table: by class, quantile of the
 /// windows and join of three epochs, the standard deviation between runs. The choice is crates/probes/src/epochs/estimator.rs.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Records or folders of runs, in the order they were made; or one extract of windows' quantiles (.json.gz)
+pub(crate) struct Arguments {
+    /// Records or folders of runs, in the order they were made
     #[arg(required = true)]
     paths: Vec<String>,
 }
@@ -57,33 +55,13 @@ impl Join {
     }
 }
 
-/// Prints the table for records, folders of runs, or one extract of quantiles (`.json.gz`).
-///
-/// # Errors
-/// What cannot be read, or is too few.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    let table = match arguments.paths.as_slice() {
-        [only] if only.ends_with(".json.gz") => of_extract(&WindowQuantiles::read(Path::new(only))?),
-        records => of_records(records)?,
-    };
-    print!("{}", text(&table));
-    Ok(Totals::default())
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Broken> {
+    print!("{}", text(&of_records(&arguments.paths)?));
+    Ok(Broken::new())
 }
 
 /// By the prefix of their estimator and percentage: for each row the logarithms of its epochs.
 type Table = BTreeMap<(&'static str, u8), Vec<Vec<f64>>>;
-
-fn of_extract(extract: &WindowQuantiles) -> Table {
-    let mut table = Table::new();
-    for (name, row) in &extract.rows {
-        for percent in PERCENTS {
-            let Some((prefix, share)) = share(name, percent) else { continue };
-            let Some(place) = extract.place_of(share) else { continue };
-            add(&mut table, (prefix, percent), row.at(place));
-        }
-    }
-    table
-}
 
 fn of_records(paths: &[String]) -> anyhow::Result<Table> {
     let mut series: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
@@ -172,30 +150,5 @@ mod tests {
         assert_eq!(Join::Median.runs(&epochs, Noise::Adds), [0.1, 0.0, 0.2]);
         assert_eq!(Join::One.runs(&epochs, Noise::Adds).len(), 10);
         assert_eq!(between_runs(&[epochs.to_vec()], Join::Best, Noise::Adds), Some(0.0));
-    }
-
-    #[test]
-    fn rows_of_an_extract_go_to_their_class_and_to_the_end_that_is_undisturbed() {
-        let extract = WindowQuantiles::alike(
-            &[0.0, 0.5, 1.0],
-            &[
-                ("stream, x", &[1.0, 2.0, 3.0]),
-                ("latency, x", &[1.0, 2.0, 3.0]),
-                ("walks, x", &[-1.0, 2.0, 3.0]),
-                ("nonsense", &[1.0, 2.0, 3.0]),
-            ],
-        );
-        let table = of_extract(&extract);
-        assert_eq!(table[&(estimator::STREAM.prefix, 0)], [vec![3.0_f64.ln(); 6]]);
-        assert_eq!(table[&(estimator::LATENCY.prefix, 0)], [vec![0.0; 6]]);
-        assert!(
-            !table.contains_key(&(estimator::WALKS.prefix, 0))
-                && table.contains_key(&(estimator::WALKS.prefix, 50))
-        );
-        assert!(
-            text(&table).contains("| stream | 0 % | 1 | 0.00 | 0.00 | 0.00 | 0.00 |"),
-            "{}",
-            text(&table)
-        );
     }
 }

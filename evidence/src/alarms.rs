@@ -1,16 +1,15 @@
-//! `cargo xtask promise`: does the arithmetic keep its promise where nothing has changed, and see what has?
+//! `cargo evidence alarms`: does the arithmetic of comparisons keep its promise where nothing has changed, and see what has?
 //!
 //! Experiments with two equal arms are resampled from series in which only time passes, and which drift in known ways. Every
 //! difference found is a false alarm, and their rate is shown with its exact interval. Known effects are then planted in the same
-//! experiments. What a real machine does to them, `ab-evidence` shows with the command itself.
+//! experiments. What a real machine does to them, the claim `ab-unchanged` shows with the command itself.
 
 mod experiment;
 mod noise;
 mod power;
 mod rates;
 
-use crate::cargo;
-use crate::totals::Totals;
+use crate::{Broken, unless};
 use experiment::Source;
 use power::Power;
 use rates::{Alarms, Stops};
@@ -21,7 +20,7 @@ use rates::{Alarms, Stops};
 /// ends an experiment; and the power to see planted effects. Fails if more than 7 % of the experiments in random order per pair raise
 /// an alarm at 5 %. It takes one to three minutes.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Resampled experiments per row
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     experiments: u64,
@@ -33,23 +32,19 @@ pub struct Arguments {
 /// The most false alarms that an interval of nominally 5 % may raise. Source: METHODOLOGY.md, \"Comparisons\".
 const ALARMS_MAX: f64 = 0.07;
 
-/// `cargo xtask promise`.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    if cfg!(debug_assertions) {
-        return cargo::again_in_release();
-    }
-    Ok(judge(&noise::scenarios(), arguments.experiments as usize, arguments.seed))
+pub(crate) fn run(arguments: &Arguments) -> Broken {
+    judge(&noise::scenarios(), arguments.experiments as usize, arguments.seed)
 }
 
 /// Prints the tables for all sources and holds the interleaved rows against the target.
-fn judge<S: Source>(sources: &[S], experiments: usize, seed: u64) -> Totals {
-    let mut totals = Totals::default();
+fn judge<S: Source>(sources: &[S], experiments: usize, seed: u64) -> Broken {
+    let mut broken = Broken::new();
     rates::alarms_head(experiments);
     for source in sources {
         let alarms = Alarms::of(source, experiments, seed);
         println!("{alarms}");
-        let line = format!("promise: {} raises {:.1} % false alarms", source.name(), 100.0 * alarms.rate());
-        totals.add(Totals::one(alarms.rate() <= ALARMS_MAX, line));
+        let line = format!("{} raises {:.1} % false alarms", source.name(), 100.0 * alarms.rate());
+        broken.extend(unless(alarms.rate() <= ALARMS_MAX, line));
     }
     rates::stops_head(experiments);
     for source in sources {
@@ -59,7 +54,7 @@ fn judge<S: Source>(sources: &[S], experiments: usize, seed: u64) -> Totals {
     for source in sources {
         print!("{}", Power::of(source, experiments, seed));
     }
-    totals
+    broken
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use super::{all, check_text};
 use crate::cargo;
+use crate::schema;
 use crate::totals::Totals;
 
 /// What documents are called, and what is typed for them after `sidestep --json --quiet`, cut at blanks; `{}` is a folder to write to.
@@ -104,13 +104,13 @@ pub fn check() -> anyhow::Result<Totals> {
     let is_checked = |name: &str| {
         rows().any(|(schema, _)| schema == name) || ELSEWHERE.iter().any(|(other, _)| *other == name)
     };
-    for (name, _) in all().into_iter().filter(|(name, _)| !is_checked(name)) {
+    for name in schema::names()?.into_iter().filter(|name| !is_checked(name)) {
         totals.add(Totals::one_failed(format!("schema of the {name}: no fresh document is held against it")));
     }
     Ok(totals)
 }
 
-fn one(binary: &Path, schema: &str, typed: &str, folder: &Path) -> anyhow::Result<Totals> {
+fn one(binary: &Path, name: &str, typed: &str, folder: &Path) -> anyhow::Result<Totals> {
     let folder = folder.to_str().context("the temporary folder's name is not UTF-8")?;
     let words: Vec<String> = typed.split_whitespace().map(|word| word.replace("{}", folder)).collect();
     // After `--` the flags would be the program's.
@@ -121,17 +121,17 @@ fn one(binary: &Path, schema: &str, typed: &str, folder: &Path) -> anyhow::Resul
     if !printed.status.code().is_some_and(|code| EXITS.contains(&code)) {
         let said = String::from_utf8_lossy(&printed.stderr);
         let (status, said) = (printed.status, said.trim());
-        return Ok(Totals::one_failed(format!("{schema}: sidestep {typed} ended with {status}: {said}")));
+        return Ok(Totals::one_failed(format!("{name}: sidestep {typed} ended with {status}: {said}")));
     }
     let mut totals = Totals::default();
     let documents = serde_json::Deserializer::from_slice(&printed.stdout).into_iter::<serde_json::Value>();
     let mut count = 0;
     for document in documents {
-        totals.add(check_text(schema, document.context("the document is not JSON")?.to_string().as_bytes())?);
+        totals.add(schema::check(name, &document.context("the document is not JSON")?)?);
         count += 1;
     }
     if count == 0 {
-        totals.add(Totals::one_failed(format!("{schema}: sidestep {typed} printed no document")));
+        totals.add(Totals::one_failed(format!("{name}: sidestep {typed} printed no document")));
     }
     Ok(totals)
 }
