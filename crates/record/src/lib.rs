@@ -55,6 +55,7 @@ pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    WorkaroundSwitch, msr_key, pair_key,
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;

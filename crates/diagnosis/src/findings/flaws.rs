@@ -79,8 +79,8 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     ];
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
-    let switches = (!verdict.remedies.is_empty()).then(|| verdict.remedies.join("; "));
-    finding.remedy = verdict.fix.clone().or(switches);
+    let switches: Vec<String> = verdict.switches.iter().map(ToString::to_string).collect();
+    finding.remedy = verdict.fix.clone().or_else(|| (!switches.is_empty()).then(|| switches.join("; ")));
     finding
 }
 
@@ -104,7 +104,7 @@ mod tests {
                 ..Witnesses::default()
             },
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            switches: Vec::new(),
             fix: (protected != Protection::Protected).then(|| format!("{id}=on")),
             costs: Vec::new(),
         }
