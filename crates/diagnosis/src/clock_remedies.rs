@@ -47,7 +47,7 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         }
         // The judge names the toggle only where the machine has its registers.
         let can_switch =
-            flaw.remedies.iter().any(|line| line.contains("sidestep toggles show k8-c1-ramping"));
+            flaw.switches.iter().any(|switch| switch.how.contains("sidestep toggles show k8-c1-ramping"));
         for line in k8(flaw.workaround, can_switch) {
             add(&mut check.remedies, line);
         }
@@ -264,7 +264,14 @@ mod tests {
             special: None,
             witnesses: Witnesses::default(),
             disagreements: Vec::new(),
-            remedies: remedies.iter().map(|&line| line.to_owned()).collect(),
+            switches: remedies
+                .iter()
+                .map(|&how| record::WorkaroundSwitch {
+                    does: String::new(),
+                    how: how.to_owned(),
+                    applied_by: Vec::new(),
+                })
+                .collect(),
             fix: None,
             costs: Vec::new(),
         }

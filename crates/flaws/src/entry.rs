@@ -201,6 +201,20 @@ pub enum AppliedBy {
     Operator,
 }
 
+impl AppliedBy {
+    /// Who, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bios => "firmware",
+            Self::Microcode => "microcode",
+            Self::Kernel => "the kernel",
+            Self::Hypervisor => "the hypervisor",
+            Self::Compiler => "the compiler",
+            Self::Operator => "whoever runs the machine",
+        }
+    }
+}
+
 /// One workaround.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

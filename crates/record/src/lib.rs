@@ -51,10 +51,11 @@ pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowd
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
 pub use factorial::*;
-pub use finding::{Finding, Severity};
+pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    WorkaroundSwitch, msr_key, pair_key,
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;

@@ -1,6 +1,6 @@
 //! Flaws of the platform that deserve a finding: active at an undeclared cost, active in vain, open, or uneven between CPUs.
 
-use record::{Answer, Finding, FlawVerdict, Protection, Record, Severity, Special};
+use record::{Answer, Area, Finding, FlawVerdict, Protection, Record, Severity, Special};
 
 use super::finding;
 
@@ -11,7 +11,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         }
     }
     for text in &record.flaws_uneven {
-        let mut uneven = finding("flaws-uneven", Severity::Warning, text.clone());
+        let mut uneven = finding(Area::Flaws, "flaws-uneven", Severity::Warning, text.clone());
         uneven.mechanism =
             Some("a CPU without the bits or the microcode of the others lacks their workaround".into());
         uneven.remedy = Some("update firmware and microcode, then compare: sidestep flaws".into());
@@ -45,7 +45,7 @@ const STATES: [(&str, Protection, &str, &str); 3] = [
 /// One notice on the flaws of one state, with what would protect.
 fn open(id: &str, says: &str, before: &str, verdicts: &[&FlawVerdict]) -> Finding {
     let ids: Vec<&str> = verdicts.iter().map(|verdict| verdict.id.as_str()).collect();
-    let mut notice = finding(id, Severity::Notice, format!("{says}: {}", ids.join(", ")));
+    let mut notice = finding(Area::Flaws, id, Severity::Notice, format!("{says}: {}", ids.join(", ")));
     let fixed = verdicts.iter().filter_map(|verdict| Some((&verdict.id, verdict.fix.as_ref()?)));
     let mut fixes: Vec<String> = Vec::new();
     for (id, fix) in fixed {
@@ -70,7 +70,7 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     let id = format!("{}-paid-{kind}", verdict.id);
     let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
     let witnesses = &verdict.witnesses;
-    let mut finding = finding(&id, Severity::Warning, text);
+    let mut finding = finding(Area::Flaws, &id, Severity::Warning, text);
     finding.evidence = vec![
         format!("{}: {}", verdict.id, verdict.title),
         format!("kernel: {}", witnesses.kernel.says),
@@ -79,8 +79,8 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     ];
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
-    let switches = (!verdict.remedies.is_empty()).then(|| verdict.remedies.join("; "));
-    finding.remedy = verdict.fix.clone().or(switches);
+    let switches: Vec<String> = verdict.switches.iter().map(ToString::to_string).collect();
+    finding.remedy = verdict.fix.clone().or_else(|| (!switches.is_empty()).then(|| switches.join("; ")));
     finding
 }
 
@@ -104,7 +104,7 @@ mod tests {
                 ..Witnesses::default()
             },
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            switches: Vec::new(),
             fix: (protected != Protection::Protected).then(|| format!("{id}=on")),
             costs: Vec::new(),
         }

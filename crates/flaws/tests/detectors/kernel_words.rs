@@ -1,6 +1,6 @@
 //! What the kernel writes for each flaw with the workaround on and off: texts of bugs.c, flags, boot words, processes.
 
-use crate::evidence::{guest_of, machine_of, of, told, with_file};
+use crate::evidence::{guest_of, machine_of, of, switches, told, with_file};
 use flaws::catalogue;
 use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Special, WorkaroundState};
@@ -368,7 +368,7 @@ fn a_fix_is_complete_and_can_be_followed_here() {
 fn a_toggle_that_the_machine_does_not_have_is_not_advised() {
     let catalogue = catalogue();
     let mut evidence = machine_of("AuthenticAMD", 0xf, 0x21, 2);
-    let says = |evidence: &FlawEvidence| of(&catalogue, evidence, "k8-c1-ramping").remedies.join("; ");
+    let says = |evidence: &FlawEvidence| switches(&of(&catalogue, evidence, "k8-c1-ramping"));
     assert!(says(&evidence).contains("sidestep toggles show k8-c1-ramping"));
     evidence.toggles_missing.insert("k8-c1-ramping".into(), "none of its registers is there".into());
     let without = says(&evidence);

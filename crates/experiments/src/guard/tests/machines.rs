@@ -177,7 +177,7 @@ fn a_workaround_that_only_registers_show_is_a_fact_for_whoever_can_read_them() {
             special: None,
             witnesses: Witnesses { registers, ..Witnesses::default() },
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            switches: Vec::new(),
             fix: None,
             costs: Vec::new(),
         };
