@@ -30,17 +30,16 @@ impl Catalogue {
         wanted
     }
 
-    /// Names of the signature probes of flaws that may concern a machine, each once. Those with a baseline for its CPUs come
-    /// first, as only they can decide: where time is short, the others go without.
+    /// Names of the signature probes of flaws that may concern a machine, each once. Without a baseline for its CPUs a value
+    /// could not decide, and is not measured.
     pub fn telling_probes(&self, evidence: &FlawEvidence) -> Vec<&str> {
         let verdicts = judge(self, evidence);
         let concerned =
             self.flaws.iter().zip(&verdicts).filter(|(_, verdict)| verdict.affected != Answer::No);
-        let mut signatures: Vec<_> = concerned.filter_map(|(flaw, _)| flaw.signature.as_ref()).collect();
-        signatures.sort_by_key(|signature| !has_baseline(signature, evidence));
+        let signatures = concerned.filter_map(|(flaw, _)| flaw.signature.as_ref());
         let mut named = BTreeSet::new();
         signatures
-            .iter()
+            .filter(|signature| has_baseline(signature, evidence))
             .map(|signature| signature.probe.as_str())
             .filter(|name| named.insert(*name))
             .collect()
