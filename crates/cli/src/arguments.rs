@@ -11,7 +11,6 @@ use record::Planted;
 
 use crate::ab::AbArguments;
 use crate::bill::BillArguments;
-use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::dropped::DropArguments;
@@ -115,9 +114,6 @@ pub(crate) enum Command {
     Toggles(ToggleArguments),
     /// Programs to measure with: list them, run one turn of each
     Workloads(WorkloadArguments),
-    /// Record this machine as a tarball: now `machine --save`
-    #[command(hide = true)]
-    Capture(CaptureArguments),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -226,9 +222,6 @@ pub(crate) struct SelftestArguments {
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
-    /// Measure coverage and false alarms of the whole latency surface: several minutes
-    #[arg(long)]
-    pub(crate) surface: bool,
     /// Take about this long, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
