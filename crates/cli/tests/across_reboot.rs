@@ -122,32 +122,6 @@ fn a_rehearsal_that_fails_sets_nothing_up() {
 }
 
 #[test]
-fn a_boot_that_only_the_user_can_see_takes_his_word_and_no_unit() {
-    let mut bench = Bench::new();
-    let told =
-        ["--across-reboot", "--a-is", "turbo on", "--b-is", "turbo off", "--boots", "1", "--trials", "2"];
-    let arguments: Vec<&str> = told.into_iter().chain(["--seed", "5", "--", "true"]).collect();
-    let plan = bench.text(&arguments, 0);
-    assert!(
-        plan.contains("no inference is possible from one boot against one")
-            && plan.contains("no unit can resume")
-    );
-    assert!(bench.text(&["--install-unit"], 2).contains("each one takes your word"));
-    bench.boot("quiet");
-    assert!(bench.text(&["--resume"], 2).contains("sidestep cannot see what this boot is"));
-    let due = bench.json(&["--status", "--json"])["next"]["arm"].clone();
-    let (right, wrong) = if due == "a" { ("a", "b") } else { ("b", "a") };
-    assert!(bench.text(&["--resume", "--arm", wrong], 2).contains(&format!("you said --arm {wrong}")));
-    bench.text(&["--resume", "--arm", right], 0);
-    let abandoned = bench.text(&["--abandon"], 0);
-    assert!(
-        abandoned.contains("given up after 1 of 2 boots") && abandoned.contains("your word"),
-        "{abandoned}"
-    );
-    assert!(bench.text(&["--resume", "--arm", "a"], 2).contains("was abandoned"));
-}
-
-#[test]
 fn a_journal_that_somebody_spoiled_is_named_kept_and_out_of_the_way() {
     let bench = Bench::new();
     begin(&bench, &["true"]);

@@ -1,7 +1,7 @@
 //! Interleaved experiments: two states in randomised quads, the A/A twin first, and one sentence in the end.
 //!
 //! [`course`] decides what runs next and when to stop, [`mod@outcome`] what it amounts to; both are pure and know nothing of
-//! clocks, CPUs or processes; [`factorial`] is the outcome of several toggles at once. What is run is a [`Subject`]:
+//! clocks, CPUs or processes. What is run is a [`Subject`]:
 //! [`probe_subject`] for the probes of sidestep, [`command_subject`] for a user's program. [`across_reboot`] is for what
 //! only a boot can change. [`effects`] says which probes a toggle can move; [`switcher`] makes a state
 //! hold.
@@ -12,10 +12,8 @@ pub mod command_subject;
 pub mod course;
 pub(crate) mod drift_probe;
 pub mod effects;
-pub mod factorial;
-mod factorial_sentences;
 #[cfg(test)]
-mod factorial_tests;
+mod four_states_tests;
 mod judged_rows;
 mod layout;
 pub mod metric;

@@ -15,7 +15,6 @@ mod comparison;
 mod cores;
 mod document;
 mod experiment;
-mod factorial;
 mod finding;
 mod flaw;
 mod fleet_check;
@@ -50,7 +49,6 @@ pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
-pub use factorial::*;
 pub use finding::{Finding, Severity};
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,

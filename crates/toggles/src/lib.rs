@@ -22,7 +22,7 @@ mod toggle;
 
 pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
-pub use combination::{CombinationError, TOGGLES_MAX, combinable};
+pub use combination::{CombinationError, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{

@@ -1,11 +1,10 @@
-//! What an experiment found, with one toggle or with several: written, shown, and judged for the exit code.
+//! What an experiment found: written, shown, and judged for the exit code.
 
 use std::path::Path;
 
-use experiments::ab::factorial::has_verdicts;
 use experiments::ab::outcome::has_verdict;
 use host::live::{self, write_atomically};
-use record::{Ended, ExperimentOutcome, FactorialOutcome, Failures};
+use record::{Ended, ExperimentOutcome, Failures};
 use report::Page;
 use serde::Serialize;
 use stats::Verdict;
@@ -16,69 +15,28 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::toggles::left_changed;
 
-/// The document.
-pub(super) enum Found {
-    /// Of one toggle, or two programs.
-    Experiment(ExperimentOutcome),
-    /// Of several toggles.
-    Factorial(FactorialOutcome),
-}
-
-impl Found {
-    /// What the reader has to know.
-    pub(super) fn notes(&mut self) -> &mut Vec<String> {
-        match self {
-            Self::Experiment(found) => &mut found.notes,
-            Self::Factorial(found) => &mut found.notes,
-        }
-    }
-
-    /// Wall time, preparation included.
-    pub(super) fn elapsed_s(&mut self) -> &mut f64 {
-        match self {
-            Self::Experiment(found) => &mut found.elapsed_s,
-            Self::Factorial(found) => &mut found.elapsed_s,
-        }
-    }
-
-    /// Prints and writes the outcome; the machine is put back already.
-    pub(super) fn conclude(
-        self,
-        file: Option<&Path>,
-        restored: &[Restored],
-        request: &Request<'_>,
-    ) -> anyhow::Result<Outcome> {
-        let (failing, is_contaminated, verdicts, is_known) = match self {
-            Self::Experiment(found) => {
-                write_document(&found, file)?;
-                let shown = ExperimentOutcome { raw: Vec::new(), ..found };
-                show(&report::experiment_page(&shown), &shown, file, request)?;
-                let verdicts: Vec<Verdict> = shown.rows.iter().map(|row| row.row.verdict).collect();
-                let failing = failing(shown.ended, &shown.failures);
-                (failing, shown.aa.contaminated, verdicts, has_verdict(&shown))
-            }
-            Self::Factorial(found) => {
-                write_document(&found, file)?;
-                let shown = FactorialOutcome { raw: Vec::new(), ..found };
-                show(&report::factorial_page(&shown), &shown, file, request)?;
-                let verdicts: Vec<Verdict> = shown.rows.iter().map(|row| row.row.row.verdict).collect();
-                let failing = failing(shown.ended, &shown.failures);
-                (failing, shown.aa.contaminated, verdicts, has_verdicts(&shown))
-            }
-        };
-        let global = request.global;
-        Ok(if restored.iter().any(|result| !result.is_settled()) {
-            left_changed()
-        } else if let Some(signal) = live::pending_signal() {
-            Outcome::Interrupted(signal)
-        } else if let Some(why) = failing {
-            Outcome::NotMeasured(anyhow::anyhow!(why))
-        } else if is_contaminated || verdicts.is_empty() {
-            Outcome::Inconclusive
-        } else {
-            Outcome::judged(global, verdicts.contains(&Verdict::Slower), !is_known)
-        })
-    }
+/// Prints and writes the outcome; the machine is put back already.
+pub(super) fn conclude(
+    found: ExperimentOutcome,
+    file: Option<&Path>,
+    restored: &[Restored],
+    request: &Request<'_>,
+) -> anyhow::Result<Outcome> {
+    write_document(&found, file)?;
+    let shown = ExperimentOutcome { raw: Vec::new(), ..found };
+    show(&report::experiment_page(&shown), &shown, file, request)?;
+    Ok(if restored.iter().any(|result| !result.is_settled()) {
+        left_changed()
+    } else if let Some(signal) = live::pending_signal() {
+        Outcome::Interrupted(signal)
+    } else if let Some(why) = failing(shown.ended, &shown.failures) {
+        Outcome::NotMeasured(anyhow::anyhow!(why))
+    } else if shown.aa.contaminated || shown.rows.is_empty() {
+        Outcome::Inconclusive
+    } else {
+        let is_slower = shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
+        Outcome::judged(request.global, is_slower, !has_verdict(&shown))
+    })
 }
 
 pub(super) fn write_document(found: &impl Serialize, file: Option<&Path>) -> anyhow::Result<()> {

@@ -14,8 +14,6 @@ const REDRAWS_PER_S: u8 = 4;
 /// The line at the foot of the terminal.
 pub(crate) struct Line {
     bar: ProgressBar,
-    /// The toggles of a factorial experiment; else none.
-    toggles: Vec<String>,
     quiet: bool,
     /// Whether an experiment that cannot show an interval is refused.
     is_billed: bool,
@@ -26,11 +24,6 @@ pub(crate) struct Line {
 impl Line {
     /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self::of_toggles(quiet, Vec::new())
-    }
-
-    /// The same for a factorial experiment with these toggles.
-    pub(crate) fn of_toggles(quiet: bool, toggles: Vec<String>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
@@ -42,7 +35,7 @@ impl Line {
         bar.set_style(style.progress_chars("━━─"));
         bar.set_message("getting ready");
         bar.tick();
-        Self { bar, toggles, quiet, is_billed: false, refused: None }
+        Self { bar, quiet, is_billed: false, refused: None }
     }
 
     /// The same that says what is required before the start, and refuses what cannot show an interval.
@@ -84,10 +77,7 @@ impl Progress for Line {
     fn standing(&mut self, standing: &Standing) {
         self.bar.set_position((standing.share * STEPS as f64) as u64);
         self.bar.set_prefix(format!("{:.0} s left", standing.left_s));
-        self.bar.set_message(match self.toggles.as_slice() {
-            [] => message(standing),
-            toggles => message_of(toggles, standing),
-        });
+        self.bar.set_message(message(standing));
     }
 }
 
@@ -119,19 +109,6 @@ fn message(standing: &Standing) -> String {
     format!("{phase}{} pairs{so_far}", standing.blocks * PASSES_PER_BLOCK)
 }
 
-/// The same of several toggles: blocks, and each main effect so far.
-fn message_of(toggles: &[String], standing: &Standing) -> String {
-    let percent = |log: f64| 100.0 * log.exp_m1();
-    let so_far = toggles.iter().zip(&standing.shifts).filter_map(|(toggle, shift)| {
-        let shift = (*shift)?;
-        let half =
-            shift.interval.map_or_else(String::new, |ends| format!(" ±{:.1}", percent(ends.half_width())));
-        Some(format!("{toggle} {:+.1}{half} %", percent(shift.value)))
-    });
-    let parts: Vec<String> = [format!("{} blocks", standing.blocks)].into_iter().chain(so_far).collect();
-    parts.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use stats::{Interval, Shift};
@@ -160,10 +137,7 @@ mod tests {
         let standing =
             Standing { twin: false, blocks: 9, shifts: vec![Some(shift)], share: 0.4, left_s: 9.0 };
         assert_eq!(message(&standing), "18 pairs, +1.8 % [+1.1, +2.5]");
-        let begun = Standing { twin: true, blocks: 1, shifts: Vec::new(), ..standing.clone() };
+        let begun = Standing { twin: true, blocks: 1, shifts: Vec::new(), ..standing };
         assert_eq!(message(&begun), "A/A, nothing switched: 2 pairs");
-        let both = Standing { shifts: vec![Some(shift), None], ..standing };
-        let toggles = ["thp", "ssbd"].map(str::to_owned);
-        assert_eq!(message_of(&toggles, &both), "9 blocks, thp +1.8 ±0.7 %");
     }
 }

@@ -4,7 +4,7 @@ use record::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
-use stats::{Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
+use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
 
 use super::course::Course;
 use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
@@ -48,17 +48,6 @@ pub struct Declared {
     pub seed: u64,
 }
 
-/// The experiment as its outcome sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Ran<'a> {
-    /// All that happened.
-    pub course: &'a Course,
-    /// What every trial measured.
-    pub rows: &'a [RowSpec],
-    /// What was watched beside.
-    pub guards: &'a [GuardSpec],
-}
-
 /// What an experiment with one toggle, or two programs, amounts to.
 pub fn outcome(
     course: &Course,
@@ -67,16 +56,18 @@ pub fn outcome(
     labels: &Labels,
     declared: &Declared,
 ) -> ExperimentOutcome {
-    let ran = Ran { course, rows, guards };
     let guarded = course.trials.guarded(guards);
     let mut notes = labels.notes.clone();
-    let measured = ran.measured(&guarded, &mut notes);
+    let measured = measured(course, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
-        let judged = ran.judged(&measured, of_controls, &guarded, declared.margin, |_| labels.b.clone());
-        judged.into_iter().map(|(.., row)| row).collect::<Vec<_>>()
+        let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
+        judged(family.copied(), course, &guarded, declared.margin, &labels.b)
     });
     let twin_guarded = course.twin_trials.guarded(guards);
-    let twin_logs = |row, effect| course.twin_trials.block_logs(row, effect, &twin_guarded);
+    let twin_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
+        let logs = course.twin_trials.block_logs(index, Factors::ONE, &twin_guarded);
+        aa_row(&spec.name, "", &logs)
+    });
     let mut found = ExperimentOutcome {
         schema: EXPERIMENT_SCHEMA,
         sentence: String::new(),
@@ -87,7 +78,7 @@ pub fn outcome(
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
-        aa: ran.aa(course.twin_trials.blocks(), |_| String::new(), twin_logs),
+        aa: twin(&course.twin, twin_rows.collect(), course.twin_trials.blocks()),
         pair_counts: counts(&course.trials, &guarded, guards),
         failures: failures(course),
         drift: drift(course),
@@ -111,92 +102,57 @@ pub fn has_verdict(found: &ExperimentOutcome) -> bool {
     headline(found).is_some_and(|row| row.row.verdict != Verdict::Inconclusive)
 }
 
-impl Ran<'_> {
-    /// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
-    pub(super) fn measured(&self, guarded: &Guarded, notes: &mut Vec<String>) -> Vec<usize> {
-        let taken = &self.course.trials;
-        let mut measured = Vec::new();
-        for (index, spec) in self.rows.iter().enumerate() {
-            let of_cell = |cell| taken.values_in(cell, index, guarded);
-            let all: Vec<f64> = Cell::all(taken.factors).flat_map(of_cell).collect();
-            if too_many_zeros(&all) {
-                notes.push(format!("{}: left out, {}", spec.name, spec.zero));
-            } else if !all.is_empty() {
-                measured.push(index);
-            }
+/// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
+fn measured<'r>(
+    course: &Course,
+    rows: &'r [RowSpec],
+    guarded: &Guarded,
+    notes: &mut Vec<String>,
+) -> Vec<(usize, &'r RowSpec)> {
+    let mut measured = Vec::new();
+    for (index, spec) in rows.iter().enumerate() {
+        let all = in_both_states(&course.trials, index, guarded).concat();
+        if too_many_zeros(&all) {
+            notes.push(format!("{}: left out, {}", spec.name, spec.zero));
+        } else if !all.is_empty() {
+            measured.push((index, spec));
         }
-        measured
     }
+    measured
+}
 
-    /// Every effect on every row of a family, or of the controls, widened by what the twin showed; effects of one row together.
-    pub(super) fn judged(
-        &self,
-        measured: &[usize],
-        of_controls: bool,
-        guarded: &Guarded,
-        margin: f64,
-        candidate: impl Fn(Factors) -> String,
-    ) -> Vec<(Factors, usize, ExperimentRow)> {
-        let taken = &self.course.trials;
-        let (mut rows, mut costs) = (Vec::new(), Vec::new());
-        for index in measured.iter().filter(|index| self.rows[**index].is_control() == of_controls) {
-            let spec = &self.rows[*index];
-            for effect in Factors::effects(taken.factors) {
-                let change = Comparison::of_log_ratios(&taken.block_logs(*index, effect, guarded));
-                let Some((change, sides)) = change.zip(sides(taken, *index, effect, guarded)) else {
-                    continue;
-                };
-                let change = change.widened(self.course.twin.widening);
-                let row = ExperimentRow {
-                    row: draft(&spec.into(), &change, sides, candidate(effect)),
-                    ratio: change.ratio,
-                    ratio_interval: change.interval,
-                    quads: change.pairs,
-                };
-                rows.push((effect, *index, row));
-                costs.push(as_cost(change, spec.better));
-            }
-        }
-        let family = rows.iter_mut().map(|(.., row)| &mut row.row).zip(costs).collect();
-        judge(family, margin, PASSES_PER_BLOCK);
-        rows
-    }
-
-    /// The twin of so many blocks: what each row showed in place of each effect.
-    pub(super) fn aa(
-        &self,
-        blocks: usize,
-        name: impl Fn(Factors) -> String,
-        logs: impl Fn(usize, Factors) -> Vec<f64>,
-    ) -> AaTwin {
-        let effects = Factors::effects(self.course.trials.factors);
-        let rows = self.rows.iter().enumerate().flat_map(|(index, spec)| {
-            let of_effect = |effect: &Factors| aa_row(&spec.name, &name(*effect), &logs(index, *effect));
-            effects.iter().filter_map(of_effect).collect::<Vec<_>>()
+/// The change of every row of a family, widened by what the twin showed.
+fn judged<'r>(
+    family: impl Iterator<Item = (usize, &'r RowSpec)>,
+    course: &Course,
+    guarded: &Guarded,
+    margin: f64,
+    candidate: &str,
+) -> Vec<ExperimentRow> {
+    let taken = &course.trials;
+    let (mut rows, mut costs) = (Vec::new(), Vec::new());
+    for (index, spec) in family {
+        let change = Comparison::of_log_ratios(&taken.block_logs(index, Factors::ONE, guarded));
+        let [a, b] = in_both_states(taken, index, guarded);
+        let Some((change, sides)) = change.zip(Sides::of([&a, &b])) else { continue };
+        let change = change.widened(course.twin.widening);
+        rows.push(ExperimentRow {
+            row: draft(&spec.into(), &change, sides, candidate.to_owned()),
+            ratio: change.ratio,
+            ratio_interval: change.interval,
+            quads: change.pairs,
         });
-        twin(&self.course.twin, rows.collect(), blocks)
+        costs.push(as_cost(change, spec.better));
     }
+    judge(rows.iter_mut().map(|row| &mut row.row).zip(costs).collect(), margin, PASSES_PER_BLOCK);
+    rows
 }
 
-/// The values between which an effect leads: the two states, or what they would be on average over those of the other toggles.
-fn sides(taken: &Taken, row: usize, effect: Factors, guarded: &Guarded) -> Option<Sides> {
-    let cells = || Cell::all(taken.factors);
-    let values: Vec<Vec<f64>> = cells().map(|cell| taken.values_in(cell, row, guarded)).collect();
-    if let [a, b] = values.as_slice() {
-        return Sides::of([a, b]);
-    }
-    let logs = values.iter().map(|values| stats::median(values).map(f64::ln));
-    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
-    let set: Vec<f64> = cells().filter(|cell| effect.are_set(*cell)).map(|cell| logs[cell.index()]).collect();
-    let with = set.iter().sum::<f64>() / set.len() as f64;
-    let samples = [-1.0, 1.0].map(|side| {
-        cells().filter(|cell| effect.sign(*cell) * side > 0.0).map(|cell| values[cell.index()].len()).sum()
-    });
-    let without = with - effect.contrast(&logs);
-    Some(Sides { a: (without.exp(), None), b: (with.exp(), None), samples })
+fn in_both_states(taken: &Taken, row: usize, guarded: &Guarded) -> [Vec<f64>; 2] {
+    [Arm::A, Arm::B].map(|arm| taken.values_in(arm.into(), row, guarded))
 }
 
-/// What a row showed where nothing was to be seen; of a factorial experiment in place of which effect.
+/// What a row showed where nothing was to be seen; with several states in place of which effect.
 pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
     let found = Comparison::of_log_ratios(logs)?;
     let interval: Option<Interval> = found.interval.map(|interval| interval.map(percent));
@@ -261,7 +217,7 @@ pub(crate) fn failures(course: &Course) -> Vec<Failures> {
 }
 
 /// The first guard is the arithmetic probe between the trials.
-pub(super) fn drift(course: &Course) -> SeenDrift {
+fn drift(course: &Course) -> SeenDrift {
     let readings = course.trials.column(|trial| trial.guards.first().copied());
     let readings: Vec<f64> = readings.into_iter().filter(|reading| reading.is_finite()).collect();
     let steps = stats::change_points(&readings);

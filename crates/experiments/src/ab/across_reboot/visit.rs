@@ -3,7 +3,7 @@
 use std::io;
 
 use host::{Damaged, Disk};
-use stats::{Arm, Cell};
+use stats::Cell;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
@@ -226,12 +226,11 @@ pub fn enter(
     disk: &mut impl Disk,
     journal: &mut Journal,
     boot: &BootFacts,
-    stated: Option<Arm>,
     now_utc: &str,
 ) -> io::Result<Result<usize, Refusal>> {
     SEALED.clear_unfinished(disk)?;
     let before = journal.clone();
-    let decided = journal.enter(boot, stated, now_utc);
+    let decided = journal.enter(boot, now_utc);
     if *journal != before {
         store(disk, journal)?;
     }
