@@ -2,8 +2,8 @@
 
 mod across_reboot;
 mod arguments;
+mod conclusion;
 mod dry_run;
-mod found;
 mod line;
 mod programs;
 
@@ -21,7 +21,7 @@ use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
 use record::ExperimentOutcome;
 use stats::Arm;
-use toggles::{Pair, Restored, Surroundings, Switch};
+use toggles::{Pair, Restored, Switch, SystemState};
 
 use crate::arguments::Global;
 use crate::check_up::{chosen_cpus, seed_of_now};
@@ -61,8 +61,8 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         "--a and --b name the programs; leave the command after -- out"
     );
     let described = Described::open(None)?;
-    let around = described.around();
-    let pair = arguments.toggle.as_ref().map(|text| pair(text, arguments, &around)).transpose()?;
+    let system = described.system_state();
+    let pair = arguments.toggle.as_ref().map(|text| pair(text, arguments, &system)).transpose()?;
     if arguments.dry_run {
         let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
         return dry_run::dry_run(pair, global);
@@ -82,9 +82,9 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     let (result, restored) =
         if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
-        Ok(mut found) => {
-            found.elapsed_s = started.elapsed().as_secs_f64();
-            found::conclude(found, file.as_deref(), &restored, &request)
+        Ok(mut conclusion) => {
+            conclusion.elapsed_s = started.elapsed().as_secs_f64();
+            conclusion::conclude(conclusion, file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -109,14 +109,14 @@ impl Request<'_> {
 }
 
 /// The pair asked for, if it can be switched here and the user has agreed to it.
-fn pair(text: &str, arguments: &AbArguments, around: &Surroundings) -> anyhow::Result<Pair> {
+fn pair(text: &str, arguments: &AbArguments, system: &SystemState) -> anyhow::Result<Pair> {
     // Both separators are natural; a comma also parts items of a list, so a colon wins.
     let text = match text.split_once('=') {
         Some((_, values)) if !values.contains(':') => text.replacen(',', ":", 1),
         _ => text.to_owned(),
     };
-    let pair = Pair::parse(&text, around)?;
-    pair.allowed_by(&arguments.consent.into(), around)?;
+    let pair = Pair::parse(&text, system)?;
+    pair.allowed_by(&arguments.consent.into(), system)?;
     let name = pair.toggle.about().name;
     let settings_fit = |switch: &Switch| match switch {
         Switch::Process(settings) => settings.iter().all(live::ProcessSetting::fits_a_thread),
@@ -242,9 +242,9 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
         _ => Labels { subject: command_line(arguments), ..labels(request) },
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
-    let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        found.notes.extend(subject.runs.notes());
-        found
+    let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
+        conclusion.notes.extend(subject.runs.notes());
+        conclusion
     });
     Ok((result, subject.switcher.end()))
 }
@@ -258,12 +258,12 @@ fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
         notes: subject.notes(),
         ..labels(request)
     };
-    let result = conduct(&mut subject, request, &labels).map(|mut found| {
+    let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         // How often buffers were laid is known only in the end.
         let late: Vec<String> =
-            subject.notes().into_iter().filter(|note| !found.notes.contains(note)).collect();
-        found.notes.extend(late);
-        found
+            subject.notes().into_iter().filter(|note| !conclusion.notes.contains(note)).collect();
+        conclusion.notes.extend(late);
+        conclusion
     });
     Ok((result, subject.switcher.end()))
 }
@@ -283,7 +283,7 @@ fn labels(request: &Request<'_>) -> Labels {
     }
 }
 
-fn conduct<S: Subject>(
+fn run_trials<S: Subject>(
     subject: &mut S,
     request: &Request<'_>,
     labels: &Labels,
@@ -291,13 +291,13 @@ fn conduct<S: Subject>(
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let mut line = Line::new(request.global.quiet).billed();
+    let mut line = Line::new(request.global.quiet).estimated();
     let rules = request.rules(subject);
-    let course = run(subject, &rules, &mut line);
+    let trial_log = run(subject, &rules, &mut line);
     line.end();
-    let course = course?;
+    let trial_log = trial_log?;
     line.afforded()?;
-    Ok(outcome(&course, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
+    Ok(outcome(&trial_log, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }
 
 /// Takes the folder of a document that could not be written away, unless something else is in it.
@@ -332,7 +332,7 @@ mod tests {
         // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
         let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
         assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(found::write_document(&1, Some(&file)).is_err());
+        assert!(conclusion::write_document(&1, Some(&file)).is_err());
         assert!(above.path().exists() && !above.path().join("kept").exists());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machine::{Bytes, CpuSet};
-use probes::planting;
+use probes::fault_injection;
 use record::Planted;
 
 use crate::ab::AbArguments;
@@ -25,7 +25,7 @@ use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
 use crate::workloads::WorkloadArguments;
-use crate::{forms, judging};
+use crate::{forms, gate_flags};
 
 /// Finds what a computing platform hides, what that costs, and what to do about it
 ///
@@ -259,9 +259,9 @@ impl Arguments {
     pub(crate) fn parsed(
         words: impl IntoIterator<Item = OsString>,
     ) -> Result<(Command, Global), clap::Error> {
-        let matches = judging::command().try_get_matches_from(words)?;
+        let matches = gate_flags::command().try_get_matches_from(words)?;
         let arguments = Self::from_arg_matches(&matches)?;
-        let (gate, strict) = judging::asked(&matches);
+        let (gate, strict) = gate_flags::asked(&matches);
         let global = Global { gate, strict, ..arguments.global };
         Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
@@ -272,8 +272,8 @@ fn parse_planted(text: &str) -> Result<Planted, String> {
     let (row, factor) = text.rsplit_once('=').ok_or("give a row and a factor, such as class:stream=1.05")?;
     let factor = factor.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
     let factor = factor.ok_or("the factor is a number above 0")?;
-    if let Some(class) = row.strip_prefix(planting::CLASS) {
-        let names = planting::classes;
+    if let Some(class) = row.strip_prefix(fault_injection::CLASS) {
+        let names = fault_injection::classes;
         if !names().any(|name| name == class) {
             return Err(format!("no class {class}; there are {}", names().collect::<Vec<_>>().join(", ")));
         }

@@ -110,12 +110,12 @@ fn an_experiment_goes_through_its_boots_and_tells_its_result_after_the_last() {
 }
 
 #[test]
-fn a_rehearsal_that_fails_sets_nothing_up() {
+fn a_warm_up_that_fails_sets_nothing_up() {
     let bench = Bench::new();
     let arguments: Vec<&str> = BEGIN.into_iter().chain(["--", "false"]).collect();
     let told = bench.text(&arguments, 2);
     assert!(
-        told.contains("the rehearsal in this boot failed, so no boot would tell anything: exit code 1"),
+        told.contains("the warm-up in this boot failed, so no boot would show anything: exit code 1"),
         "{told}"
     );
     assert!(bench.text(&["--status"], 2).contains("no experiment across reboots is set up"));

@@ -51,8 +51,8 @@ pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SC
 pub use experiment::*;
 pub use finding::{Finding, Severity};
 pub use flaw::{
-    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
-    RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    Answer, CpuSignature, Evidence, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
+    RegisterReading, RegistersAsked, SignatureReading, Special, Statement, WorkaroundState,
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;

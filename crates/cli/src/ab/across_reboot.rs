@@ -91,7 +91,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
-    let line = Line::new("rehearsal in this boot", global.quiet);
+    let line = Line::new("warm-up in this boot", global.quiet);
     station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
@@ -99,17 +99,17 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
         Intent { conditions, plan, work: work.clone(), boot, now_utc: live::utc_now(), tool_version };
     let journal = if work.command.is_empty() {
         let (mut subject, _pinned) = probe_subject(&work, &described.machine, seed)?;
-        rehearsed(&station, intent, &mut subject, line)?
+        warmed_up(&station, intent, &mut subject, line)?
     } else {
         let _pinned = pinned(&work)?;
-        rehearsed(&station, intent, &mut program_subject(&work, seed)?, line)?
+        warmed_up(&station, intent, &mut program_subject(&work, seed)?, line)?
     };
     let Some(journal) = journal else { return Ok(interrupted()) };
     station.show_set_up(&journal, &described, global)
 }
 
 /// `None` after a signal.
-fn rehearsed<S: Subject>(
+fn warmed_up<S: Subject>(
     station: &Station,
     intent: Intent,
     subject: &mut S,
@@ -153,7 +153,7 @@ fn planned(arguments: &AbArguments, runs_program: bool) -> Plan {
 struct Station {
     place: Place,
     unit: UnitFile,
-    /// What stands for the machine in a rehearsal.
+    /// What stands for the machine in a test.
     tree: Option<PathBuf>,
     /// What has to be typed to mean this place: empty for the usual one.
     state_words: String,
@@ -233,7 +233,7 @@ impl Station {
         let terminal = output::terminal(global);
         output::print_lines(
             &(text::plan(&journal.conditions, &journal.plan, &subject(journal), terminal)
-                + &text::rehearsal(journal, terminal)),
+                + &text::warmup(journal, terminal)),
         )?;
         self.print_next(journal, described, global)?;
         self.print_unit(Some(&unit), global)?;

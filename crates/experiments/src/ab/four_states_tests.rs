@@ -5,7 +5,7 @@ use stats::{Cell, Comparison, Factors, Random};
 
 use super::outcome::{counts, failures};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
-use super::{Course, Progress, Rules, Standing, run, run_factorial};
+use super::{Progress, Rules, Standing, TrialLog, run, run_factorial};
 
 /// Two factors.
 const FACTORS: usize = 2;
@@ -105,17 +105,17 @@ const DISTURBANCES: [(&str, Disturbance); 4] = [
     ("step", |now_s| if now_s > 150.0 { 0.3 } else { 0.0 }),
 ];
 
-fn conduct(mut subject: Simulated, rules: &Rules) -> Course {
+fn run_trials(mut subject: Simulated, rules: &Rules) -> TrialLog {
     run_factorial(&mut subject, FACTORS, rules, &mut NoProgress).expect("it cannot fail")
 }
 
 /// Each effect on a row: the first factor, the second, and both together.
-fn found(course: &Course, row: usize) -> [Comparison; 3] {
-    let guarded = course.trials.guarded(&Simulated::with([0.0; 3]).guards());
+fn found(trial_log: &TrialLog, row: usize) -> [Comparison; 3] {
+    let guarded = trial_log.trials.guarded(&Simulated::with([0.0; 3]).guards());
     let effects = Factors::effects(FACTORS);
     [0, 1, 2].map(|index| {
-        let logs = course.trials.block_logs(row, effects[index], &guarded);
-        Comparison::of_log_ratios(&logs).expect("enough blocks").widened(course.twin.widening)
+        let logs = trial_log.trials.block_logs(row, effects[index], &guarded);
+        Comparison::of_log_ratios(&logs).expect("enough blocks").widened(trial_log.aa_control.widening)
     })
 }
 
@@ -124,8 +124,8 @@ fn planted_effects_are_found_each_for_itself_whatever_the_machine_does_meanwhile
     let planted = [0.05, -0.03, 0.06];
     for (name, disturbance) in DISTURBANCES {
         let subject = Simulated { disturbance, ..Simulated::with(planted) };
-        let course = conduct(subject, &Rules { budget_s: 4000.0, ..RULES });
-        for (found, size) in found(&course, 0).iter().zip(planted) {
+        let trial_log = run_trials(subject, &Rules { budget_s: 4000.0, ..RULES });
+        for (found, size) in found(&trial_log, 0).iter().zip(planted) {
             let (log, interval) = (found.ratio.ln(), found.interval.expect("enough blocks"));
             // A disturbance with steps in a block is noise, and wide intervals say so.
             assert!((log - size).abs() < 0.03, "{name}: {log}, not {size}");
@@ -140,8 +140,8 @@ fn what_one_factor_does_alone_leaks_into_no_other_effect() {
         for seed in 0..5 {
             let subject =
                 Simulated { disturbance, random: Random::new(seed), ..Simulated::with([0.5, 0.0, 0.0]) };
-            let course = conduct(subject, &Rules { seed, ..RULES });
-            for found in &found(&course, 0)[1..] {
+            let trial_log = run_trials(subject, &Rules { seed, ..RULES });
+            for found in &found(&trial_log, 0)[1..] {
                 assert!(found.p > 0.001 || found.ratio.ln().abs() < 0.01, "{name}, {seed}: {found:?}");
             }
         }
@@ -154,12 +154,12 @@ fn nothing_is_seldom_called_something() {
         let (mut alarms, mut banners) = (0, 0);
         for seed in 0..25 {
             let subject = Simulated { random: Random::new(seed), disturbance, ..Simulated::with([0.0; 3]) };
-            let course = conduct(subject, &Rules { seed, budget_s: 300.0, ..RULES });
-            let guarded = course.trials.guarded(&[]);
+            let trial_log = run_trials(subject, &Rules { seed, budget_s: 300.0, ..RULES });
+            let guarded = trial_log.trials.guarded(&[]);
             let last = *Factors::effects(FACTORS).last().expect("both together");
-            let logs = course.trials.block_logs(0, last, &guarded);
+            let logs = trial_log.trials.block_logs(0, last, &guarded);
             alarms += usize::from(Comparison::of_log_ratios(&logs).is_some_and(|found| found.p <= 0.05));
-            banners += usize::from(course.twin.is_contaminated());
+            banners += usize::from(trial_log.aa_control.is_contaminated());
         }
         // 6 or more of 25 come by chance once in 800 (binomial).
         assert!(alarms <= 5, "{name}: {alarms} of 25 interactions at 5 %");
@@ -173,40 +173,40 @@ fn one_factor_is_the_experiment_with_a_twin_of_its_own() {
     let subject = || Simulated::with([0.05, 0.0, 0.0]);
     let inside = run_factorial(&mut subject(), 1, &rules, &mut NoProgress).expect("it cannot fail");
     let before = run(&mut subject(), &rules, &mut NoProgress).expect("it cannot fail");
-    // The first random draws of both are the same; where a twin runs before, it has them.
-    let first = before.twin_trials.cells.len().min(inside.trials.cells.len());
-    assert_eq!(inside.trials.cells[..first], before.twin_trials.cells[..first]);
+    // The first random draws of both are the same; where an A/A control runs before, it has them.
+    let first = before.aa_trials.cells.len().min(inside.trials.cells.len());
+    assert_eq!(inside.trials.cells[..first], before.aa_trials.cells[..first]);
     assert_eq!(inside.trials.passes(), before.trials.passes());
 }
 
 #[test]
 fn widths_end_it_and_never_significance() {
-    let course = conduct(Simulated { noise: 0.001, ..Simulated::with([0.2, 0.0, 0.0]) }, &RULES);
-    assert_eq!((course.ended, course.trials.blocks()), (Ended::Precise, 12));
-    let course = conduct(Simulated { noise: 0.1, ..Simulated::with([0.5, 0.0, 0.0]) }, &RULES);
-    assert_eq!(course.ended, Ended::BudgetSpent);
-    assert!(found(&course, 0)[0].p < 0.001);
+    let trial_log = run_trials(Simulated { noise: 0.001, ..Simulated::with([0.2, 0.0, 0.0]) }, &RULES);
+    assert_eq!((trial_log.ended, trial_log.trials.blocks()), (Ended::Precise, 12));
+    let trial_log = run_trials(Simulated { noise: 0.1, ..Simulated::with([0.5, 0.0, 0.0]) }, &RULES);
+    assert_eq!(trial_log.ended, Ended::BudgetSpent);
+    assert!(found(&trial_log, 0)[0].p < 0.001);
 }
 
 #[test]
 fn whenever_the_user_ends_it_only_whole_blocks_are_kept() {
     for ends_after in 1..60 {
         let subject = Simulated { ends_after: Some(ends_after), ..Simulated::with([0.05, 0.0, 0.0]) };
-        let course = conduct(subject, &Rules { precision: 0.0001, ..RULES });
-        assert_eq!(course.trials.trials.len() % 8, 0);
-        assert!(course.ended == Ended::Interrupted && course.trials.unfinished <= 8, "{ends_after}");
+        let trial_log = run_trials(subject, &Rules { precision: 0.0001, ..RULES });
+        assert_eq!(trial_log.trials.trials.len() % 8, 0);
+        assert!(trial_log.ended == Ended::Interrupted && trial_log.trials.unfinished <= 8, "{ends_after}");
     }
 }
 
 #[test]
 fn a_state_that_always_fails_is_known_before_time_is_spent() {
     let both = |cell: Cell| cell.index() == 3;
-    let course = conduct(Simulated { fails: both, ..Simulated::with([0.0; 3]) }, &RULES);
-    assert_eq!((course.ended, course.rehearsal.len()), (Ended::Failing, 6));
-    let failed = failures(&course);
+    let trial_log = run_trials(Simulated { fails: both, ..Simulated::with([0.0; 3]) }, &RULES);
+    assert_eq!((trial_log.ended, trial_log.warmup.len()), (Ended::Failing, 6));
+    let failed = failures(&trial_log);
     assert_eq!((failed.len(), failed[0].state.as_str(), failed[0].failed, failed[0].of), (1, "bb", 3, 3));
-    let course = conduct(Simulated { fails: |_| true, ..Simulated::with([0.0; 3]) }, &RULES);
-    assert_eq!(failures(&course).len(), 4);
+    let trial_log = run_trials(Simulated { fails: |_| true, ..Simulated::with([0.0; 3]) }, &RULES);
+    assert_eq!(failures(&trial_log).len(), 4);
 }
 
 #[test]
@@ -236,11 +236,11 @@ fn a_run_that_a_guard_saw_move_takes_its_pass_along_and_no_effect_suffers() {
         }
     }
     let mut subject = Guarded(Simulated { noise: 0.001, ..Simulated::with([0.05, 0.0, 0.0]) });
-    let course = run_factorial(&mut subject, FACTORS, &RULES, &mut NoProgress).expect("it cannot fail");
+    let trial_log = run_factorial(&mut subject, FACTORS, &RULES, &mut NoProgress).expect("it cannot fail");
     let guards = subject.guards();
-    let counts = counts(&course.trials, &course.trials.guarded(&guards), &guards);
+    let counts = counts(&trial_log.trials, &trial_log.trials.guarded(&guards), &guards);
     assert!(counts.kept < counts.taken && counts.dropped.len() == 1);
-    let [first, _, both] = found(&course, 0);
+    let [first, _, both] = found(&trial_log, 0);
     assert!((first.ratio.ln() - 0.05).abs() < 0.002);
     assert!(both.ratio.ln().abs() < 0.002);
 }

@@ -1,15 +1,15 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
+    AaControl, AaRow, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
-use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
+use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
-use super::course::Course;
 use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
 use super::sentence::{headline, sentence};
-use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Taken, Trial};
+use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Trial, TrialSet};
+use super::trial_log::TrialLog;
 
 /// The treatment where two programs take turns.
 pub const TWO_PROGRAMS: &str = "two programs";
@@ -50,22 +50,22 @@ pub struct Declared {
 
 /// What an experiment with one toggle, or two programs, amounts to.
 pub fn outcome(
-    course: &Course,
+    trial_log: &TrialLog,
     rows: &[RowSpec],
     guards: &[GuardSpec],
     labels: &Labels,
     declared: &Declared,
 ) -> ExperimentOutcome {
-    let guarded = course.trials.guarded(guards);
+    let guarded = trial_log.trials.guarded(guards);
     let mut notes = labels.notes.clone();
-    let measured = measured(course, rows, &guarded, &mut notes);
+    let measured = measured(trial_log, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
         let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
-        judged(family.copied(), course, &guarded, declared.margin, &labels.b)
+        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.b)
     });
-    let twin_guarded = course.twin_trials.guarded(guards);
-    let twin_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
-        let logs = course.twin_trials.block_logs(index, Factors::ONE, &twin_guarded);
+    let aa_guarded = trial_log.aa_trials.guarded(guards);
+    let aa_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
+        let logs = trial_log.aa_trials.block_logs(index, Factors::ONE, &aa_guarded);
         aa_row(&spec.name, "", &logs)
     });
     let mut found = ExperimentOutcome {
@@ -78,11 +78,11 @@ pub fn outcome(
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
-        aa: twin(&course.twin, twin_rows.collect(), course.twin_trials.blocks()),
-        pair_counts: counts(&course.trials, &guarded, guards),
-        failures: failures(course),
-        drift: drift(course),
-        ended: course.ended,
+        aa: aa_control(&trial_log.aa_control, aa_rows.collect(), trial_log.aa_trials.blocks()),
+        pair_counts: counts(&trial_log.trials, &guarded, guards),
+        failures: failures(trial_log),
+        drift: drift(trial_log),
+        ended: trial_log.ended,
         margin_percent: 100.0 * declared.margin,
         precision_percent: 100.0 * declared.precision,
         aggregate: labels.aggregate.clone(),
@@ -91,7 +91,7 @@ pub fn outcome(
         started_utc: labels.started_utc.clone(),
         seed: declared.seed,
         elapsed_s: 0.0,
-        raw: raw(course),
+        raw: raw(trial_log),
     };
     found.sentence = sentence(&found, &labels.called);
     found
@@ -104,14 +104,14 @@ pub fn has_verdict(found: &ExperimentOutcome) -> bool {
 
 /// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
 fn measured<'r>(
-    course: &Course,
+    trial_log: &TrialLog,
     rows: &'r [RowSpec],
     guarded: &Guarded,
     notes: &mut Vec<String>,
 ) -> Vec<(usize, &'r RowSpec)> {
     let mut measured = Vec::new();
     for (index, spec) in rows.iter().enumerate() {
-        let all = in_both_states(&course.trials, index, guarded).concat();
+        let all = in_both_states(&trial_log.trials, index, guarded).concat();
         if too_many_zeros(&all) {
             notes.push(format!("{}: left out, {}", spec.name, spec.zero));
         } else if !all.is_empty() {
@@ -121,26 +121,26 @@ fn measured<'r>(
     measured
 }
 
-/// The change of every row of a family, widened by what the twin showed.
+/// The change of every row of a family, widened by what the A/A control showed.
 fn judged<'r>(
     family: impl Iterator<Item = (usize, &'r RowSpec)>,
-    course: &Course,
+    trial_log: &TrialLog,
     guarded: &Guarded,
     margin: f64,
     candidate: &str,
 ) -> Vec<ExperimentRow> {
-    let taken = &course.trials;
+    let taken = &trial_log.trials;
     let (mut rows, mut costs) = (Vec::new(), Vec::new());
     for (index, spec) in family {
         let change = Comparison::of_log_ratios(&taken.block_logs(index, Factors::ONE, guarded));
         let [a, b] = in_both_states(taken, index, guarded);
         let Some((change, sides)) = change.zip(Sides::of([&a, &b])) else { continue };
-        let change = change.widened(course.twin.widening);
+        let change = change.widened(trial_log.aa_control.widening);
         rows.push(ExperimentRow {
             row: draft(&spec.into(), &change, sides, candidate.to_owned()),
             ratio: change.ratio,
             ratio_interval: change.interval,
-            quads: change.pairs,
+            blocks: change.pairs,
         });
         costs.push(as_cost(change, spec.better));
     }
@@ -148,7 +148,7 @@ fn judged<'r>(
     rows
 }
 
-fn in_both_states(taken: &Taken, row: usize, guarded: &Guarded) -> [Vec<f64>; 2] {
+fn in_both_states(taken: &TrialSet, row: usize, guarded: &Guarded) -> [Vec<f64>; 2] {
     [Arm::A, Arm::B].map(|arm| taken.values_in(arm.into(), row, guarded))
 }
 
@@ -165,20 +165,20 @@ pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
     })
 }
 
-/// The twin with its rows.
-pub(crate) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
-    AaTwin {
+/// The A/A control with its rows.
+pub(crate) fn aa_control(aa_control: &stats::AaControl, rows: Vec<AaRow>, blocks: usize) -> AaControl {
+    AaControl {
         rows,
-        quads: blocks,
-        alarms: twin.alarms,
-        alarms_by_chance: twin.alarms_by_chance,
-        widening: twin.widening,
-        contaminated: twin.is_contaminated(),
+        blocks: blocks,
+        alarms: aa_control.alarms,
+        alarms_by_chance: aa_control.alarms_by_chance,
+        widening: aa_control.widening,
+        contaminated: aa_control.is_contaminated(),
     }
 }
 
 /// What became of the passes.
-pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
+pub(crate) fn counts(taken: &TrialSet, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
     let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, passes)| **passes > 0);
     let lopsided = guards.iter().zip(&guarded.lopsided).filter_map(|(spec, trials)| {
         Some(LopsidedGuard { guard: spec.name.to_owned(), trials: trials.clone()? })
@@ -195,16 +195,15 @@ pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> 
     }
 }
 
-/// Failed runs of each state. In a twin that ran apart all states are the baseline.
-pub(crate) fn failures(course: &Course) -> Vec<Failures> {
-    let factors = course.trials.factors;
+/// Failed runs of each state. In an A/A control that ran apart all states are the baseline.
+pub(crate) fn failures(trial_log: &TrialLog) -> Vec<Failures> {
+    let factors = trial_log.trials.factors;
     let of_state = |cell: Cell| {
-        let proper = course.trials.trials.iter().zip(&course.trials.cells);
+        let proper = trial_log.trials.trials.iter().zip(&trial_log.trials.cells);
         let proper = proper.filter(move |(_, have)| **have == cell).map(|(trial, _)| trial);
-        let twin = course.twin_trials.trials.iter().filter(move |_| cell == Cell::BASELINE);
-        let rehearsal =
-            course.rehearsal.iter().filter(move |(have, _)| *have == cell).map(|(_, trial)| trial);
-        proper.chain(twin).chain(rehearsal)
+        let aa_control = trial_log.aa_trials.trials.iter().filter(move |_| cell == Cell::BASELINE);
+        let warmup = trial_log.warmup.iter().filter(move |(have, _)| *have == cell).map(|(_, trial)| trial);
+        proper.chain(aa_control).chain(warmup)
     };
     Cell::all(factors)
         .filter_map(|cell| {
@@ -217,8 +216,8 @@ pub(crate) fn failures(course: &Course) -> Vec<Failures> {
 }
 
 /// The first guard is the arithmetic probe between the trials.
-fn drift(course: &Course) -> SeenDrift {
-    let readings = course.trials.column(|trial| trial.guards.first().copied());
+fn drift(trial_log: &TrialLog) -> SeenDrift {
+    let readings = trial_log.trials.column(|trial| trial.guards.first().copied());
     let readings: Vec<f64> = readings.into_iter().filter(|reading| reading.is_finite()).collect();
     let steps = stats::change_points(&readings);
     SeenDrift {
@@ -228,18 +227,18 @@ fn drift(course: &Course) -> SeenDrift {
 }
 
 /// Every trial, the A/A ones first.
-pub(crate) fn raw(course: &Course) -> Vec<RawTrial> {
+pub(crate) fn raw(trial_log: &TrialLog) -> Vec<RawTrial> {
     let finite = |values: &[f64]| values.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect();
-    let of = |taken: &Taken, twin: bool| {
+    let of = |taken: &TrialSet, aa: bool| {
         let trial = |(cell, trial): (&Cell, &Trial)| RawTrial {
-            twin,
+            aa,
             state: cell.letters(taken.factors),
             values: finite(&trial.values),
             guards: finite(&trial.guards),
         };
         taken.cells.iter().zip(&taken.trials).map(trial).collect::<Vec<_>>()
     };
-    let mut all = of(&course.twin_trials, true);
-    all.extend(of(&course.trials, false));
+    let mut all = of(&trial_log.aa_trials, true);
+    all.extend(of(&trial_log.trials, false));
     all
 }

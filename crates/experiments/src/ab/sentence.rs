@@ -25,7 +25,11 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
     } else {
         of_toggle(row, &found.b, &subject(called, &row.row.name), Further::pairs(found.ended))
     };
-    [Some(finding), controls(found), twin(found, row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [Some(finding), controls(found), aa_control(found, row)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What more of would tell where it is not known.
@@ -208,7 +212,7 @@ fn controls(found: &ExperimentOutcome) -> Option<String> {
     Some(format!("{word} moved {}", change(moved)))
 }
 
-fn twin(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
+fn aa_control(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
     let aa = found.aa.rows.iter().find(|aa| aa.name == row.row.name)?;
     Some(format!("A/A {} %", points_in_words(aa.change_percent.abs())))
 }

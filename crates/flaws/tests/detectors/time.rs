@@ -38,8 +38,8 @@ fn a_value_without_a_baseline_is_not_asked_for_and_decides_nothing() {
     assert_eq!(catalogue.telling_probes(&evidence), ["split-lock"], "its baseline is of any CPU");
     for id in ["gds", "jcc", "ssb", "amd-298"] {
         let verdict = of(&catalogue, &evidence, id);
-        assert_eq!(verdict.witnesses.time.workaround, Unknown, "{id}");
-        assert_eq!(verdict.witnesses.time.says, "no baseline for this CPU", "{id}");
+        assert_eq!(verdict.evidence.time.workaround, Unknown, "{id}");
+        assert_eq!(verdict.evidence.time.says, "no baseline for this CPU", "{id}");
     }
 }
 
@@ -49,7 +49,7 @@ fn a_jump_that_is_slow_at_a_boundary_shows_microcode_that_nothing_else_shows() {
     with_time(&mut evidence, "jcc_edge_ratio", "ratio", 1.663);
     let verdict = of(&catalogue(), &evidence, "jcc");
     assert_eq!(told(&verdict), (Answer::Yes, On));
-    assert_eq!(verdict.special, Some(record::Special::PayingUntold));
+    assert_eq!(verdict.special, Some(record::Special::UndeclaredCost));
 }
 
 #[test]

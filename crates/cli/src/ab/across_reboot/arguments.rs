@@ -48,13 +48,13 @@ pub(crate) struct AcrossRebootArguments {
     /// With --dry-run: plan for a recorded machine
     #[arg(long, value_name = "DIR|TARBALL", requires_all = ["across_reboot", "dry_run"])]
     pub(crate) sysroot: Option<PathBuf>,
-    /// A folder that stands for / where the boot is read, for rehearsals; it is always settled
+    /// A folder that stands for / where the boot is read, for tests; it is always settled
     #[arg(long, value_name = "DIR", hide = true, requires = "state")]
     pub(crate) tree: Option<PathBuf>,
     /// Nobody is there: what systemd says
     #[arg(long, hide = true, requires = "resume")]
     pub(crate) unattended: bool,
-    /// The folder of systemd's units, for rehearsals
+    /// The folder of systemd's units, for tests
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) unit_folder: Option<PathBuf>,
 }

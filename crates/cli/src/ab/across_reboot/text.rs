@@ -71,14 +71,14 @@ pub(super) fn plan(conditions: &Conditions, plan: &Plan, subject: &str, terminal
     text
 }
 
-/// What the rehearsal took.
-pub(super) fn rehearsal(journal: &Journal, terminal: Terminal) -> String {
+/// What the warm-up took.
+pub(super) fn warmup(journal: &Journal, terminal: Terminal) -> String {
     let failed = journal.set_up.trials.iter().filter(|trial| trial.failure.is_some()).count();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
     paragraph(
         "now     ",
         &format!(
-            "{} trials rehearsed in this boot in {}{failed}; it does not count",
+            "{} trials of warm-up in this boot in {}{failed}; it does not count",
             journal.set_up.trials.len(),
             seconds(journal.set_up.elapsed_s)
         ),

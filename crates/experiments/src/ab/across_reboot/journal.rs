@@ -47,7 +47,7 @@ pub struct Journal {
     pub rows: Vec<JournalRow>,
     /// What is watched beside the trials, in the order of their readings.
     pub guards: Vec<JournalGuard>,
-    /// The boot in which it was set up: a rehearsal that counts for nothing.
+    /// The boot in which it was set up: a warm-up that counts for nothing.
     pub set_up: SetUp,
     /// All boots that were seen since, in order.
     pub visits: Vec<Visit>,

@@ -83,6 +83,6 @@ fn as_experiment(row: &BootRow) -> ExperimentRow {
         row: row.row.clone(),
         ratio: row.ratio,
         ratio_interval: row.ratio_interval,
-        quads: row.row.samples[0].min(row.row.samples[1]),
+        blocks: row.row.samples[0].min(row.row.samples[1]),
     }
 }

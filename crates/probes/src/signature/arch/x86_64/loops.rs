@@ -10,7 +10,7 @@ use record::{Reading, SignatureReading};
 use stats::Interval;
 
 use super::cycles_per_multiply;
-use super::turns::{Scale, Taken, take_turns};
+use super::turns::{Scale, TurnSet, take_turns};
 use crate::sampler::Sampler;
 use crate::signature::judgement::{Held, Level, Turns};
 use crate::signature::{SignatureProbe, SignatureSetup};
@@ -83,7 +83,7 @@ fn measure(
     mut plan: Plan<'_>,
 ) -> Result<Reading<SignatureReading>, String> {
     let scale = Scale::Cycles { per_multiply };
-    let Taken { values, slowdown } = take_turns(setup, &mut sampler, scale, WINDOW_NS, &mut plan.works)?;
+    let TurnSet { values, slowdown } = take_turns(setup, &mut sampler, scale, WINDOW_NS, &mut plan.works)?;
     let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     Ok(turns.reading(probe, plan.value, &plan.held))
 }

@@ -10,7 +10,7 @@ use machine::Bytes;
 use record::{Reading, SignatureReading};
 use stats::Interval;
 
-use super::turns::{Scale, Taken, take_turns};
+use super::turns::{Scale, TurnSet, take_turns};
 use crate::memory::largest_block;
 use crate::sampler::Sampler;
 use crate::signature::judgement::{Held, Level, Turns};
@@ -52,7 +52,7 @@ pub(super) fn page_walk(
     // One walk for both windows of the control: a second one would follow the first through what that has cached.
     let [line, page] = [LINE_BYTES, PAGE_BYTES].map(|stride_bytes| Cell::new(StridedWalk::new(stride_bytes)));
     let mut works = [steps(&line, block), steps(&page, block), steps(&line, block)];
-    let Taken { values, slowdown } =
+    let TurnSet { values, slowdown } =
         take_turns(setup, &mut sampler, Scale::Nanoseconds, WALK_WINDOW_NS, &mut works)?;
     let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     let held = Held {

@@ -60,7 +60,7 @@ impl Scale {
 
 /// What turns have brought.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Taken {
+pub(super) struct TurnSet {
     /// Values per unit of work, by turn and loop.
     pub(super) values: Vec<Vec<f64>>,
     /// Time of the port loop over its time at best, in the median turn; 1 where all had the core to themselves.
@@ -85,7 +85,7 @@ pub(super) fn take_turns(
     scale: Scale,
     window_ns: f64,
     works: &mut [TimedLoop<'_>],
-) -> Result<Taken, String> {
+) -> Result<TurnSet, String> {
     let started = Instant::now();
     let shares: Vec<f64> =
         (0..SHARE_READINGS).map(|_| share_of(&sampler.control.read(sampler.rate))).collect();
@@ -120,15 +120,15 @@ fn limit(turns: usize, alone: usize) -> Duration {
 }
 
 /// Leaves the turns that had the core to themselves if there are enough, else all, with what sharing did.
-fn sift(turns: Vec<Turn>, best_share: f64) -> Taken {
+fn sift(turns: Vec<Turn>, best_share: f64) -> TurnSet {
     let is_alone = |turn: &&Turn| turn.share <= best_share * SHARE_MAX;
     if turns.iter().filter(is_alone).count() >= TURNS_MIN {
         let alone = turns.iter().filter(is_alone).map(|turn| turn.values.clone());
-        return Taken { values: alone.collect(), slowdown: 1.0 };
+        return TurnSet { values: alone.collect(), slowdown: 1.0 };
     }
     let shares: Vec<f64> = turns.iter().map(|turn| turn.share / best_share).collect();
     let slowdown = median(&shares).map_or(1.0, |share| share.max(1.0));
-    Taken { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
+    TurnSet { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
 }
 
 /// Takes over a share of the core that is better than those before.
