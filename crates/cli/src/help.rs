@@ -283,10 +283,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
     ),
     (
         &["selftest"],
-        &[
-            ("selftest", "false alarms and the smallest differences this host can show: half a minute"),
-            ("selftest --surface", "also of the latency surface: two minutes"),
-        ],
+        &[("selftest", "false alarms and the smallest differences this host can show: 20 seconds")],
     ),
 ];
 
@@ -344,7 +341,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::Arguments;
-    use crate::judging;
+    use crate::gate_flags;
 
     /// Words as a shell would split them: single quotes only.
     fn words(line: &str) -> Vec<OsString> {
@@ -371,15 +368,15 @@ mod tests {
 
     #[test]
     fn every_command_stands_in_one_group_and_every_line_fits() {
-        let command = judging::command();
-        let hidden = ["man", "capture", "help"];
+        let command = gate_flags::command();
+        let hidden = ["man", "help"];
         for one in command.get_subcommands().filter(|one| !hidden.contains(&one.get_name())) {
             let groups = GROUPS.iter().filter(|(_, names)| names.contains(&one.get_name()));
             assert_eq!(groups.count(), 1, "{}", one.get_name());
         }
         let groups = groups(&command);
         assert!(groups.lines().all(|line| line.chars().count() <= 80), "{groups}");
-        let help = judging::command().render_help().to_string();
+        let help = gate_flags::command().render_help().to_string();
         assert!(help.contains("Prove an effect:\n  bill"), "{help}");
     }
 }

@@ -34,7 +34,7 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
             WorkaroundState::Partial => {
                 "on in some nodes: the counters of their halted cores crawl".to_owned()
             }
-            _ => format!("unknown: {}", flaw.witnesses.registers.says),
+            _ => format!("unknown: {}", flaw.evidence.registers.says),
         });
         let crawls = matches!(flaw.workaround, WorkaroundState::Off | WorkaroundState::Partial);
         if crawls && matches!(check.verdict, ClockVerdict::Safe | ClockVerdict::CannotTell) {
@@ -218,7 +218,7 @@ fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
 /// What brings timers on the counter back, where the kernel goes without them or takes them with their errata.
 fn deadline(flaws: &[FlawVerdict]) -> Option<&'static str> {
     let flaw = flaws.iter().find(|flaw| flaw.id == DEADLINE && flaw.affected == Answer::Yes)?;
-    if flaw.witnesses.kernel.workaround == WorkaroundState::On {
+    if flaw.evidence.kernel.workaround == WorkaroundState::On {
         return Some(
             "timers run without the TSC deadline, as the microcode is older than its repair: update firmware or microcode",
         );
@@ -250,7 +250,7 @@ fn k8(state: WorkaroundState, can_switch: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{KernelClocks, Protection, Witnesses};
+    use record::{Evidence, KernelClocks, Protection};
 
     fn ramping(workaround: WorkaroundState, remedies: &[&str]) -> FlawVerdict {
         FlawVerdict {
@@ -262,7 +262,7 @@ mod tests {
             protected: Protection::Unknown,
             paid: Answer::Unknown,
             special: None,
-            witnesses: Witnesses::default(),
+            evidence: Evidence::default(),
             disagreements: Vec::new(),
             switches: remedies
                 .iter()
@@ -343,7 +343,7 @@ mod tests {
             (WorkaroundState::Unknown, WorkaroundState::On, ""),
         ] {
             let mut flaw = FlawVerdict { id: DEADLINE.to_owned(), ..ramping(workaround, &[]) };
-            flaw.witnesses.kernel.workaround = kernel;
+            flaw.evidence.kernel.workaround = kernel;
             let mut check = ClockCheck::default();
             clock_remedies(&mut check, &[flaw]);
             assert_eq!(check.verdict, ClockCheck::default().verdict, "the counter itself is sound");

@@ -61,7 +61,7 @@ fn flaw_states(record: &Record) -> impl Iterator<Item = (String, String)> {
         WorkaroundState::Unknown => None,
     };
     record.flaws.iter().filter(|flaw| flaw.affected != Answer::No).filter_map(move |flaw| {
-        let state = state(flaw.witnesses.registers.workaround)?;
+        let state = state(flaw.evidence.registers.workaround)?;
         Some((format!("{FLAW_FACT}{}", flaw.id), state.to_owned()))
     })
 }

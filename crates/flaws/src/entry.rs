@@ -472,8 +472,7 @@ pub struct Signature {
     pub unit: String,
     /// What must not move.
     pub control: String,
-    /// What to expect; without one for a CPU the value is shown and not judged.
-    #[serde(default)]
+    /// What to expect; on a CPU without one it is not measured.
     pub baseline: Vec<Baseline>,
 }
 

@@ -4,7 +4,7 @@
 //! state of the workaround, because a price that is measured is being paid, and the difference is printed.
 
 use record::{
-    Answer, FlawEvidence, FlawVerdict, Protection, Special, Statement, Witnesses, WorkaroundState,
+    Answer, Evidence, FlawEvidence, FlawVerdict, Protection, Special, Statement, WorkaroundState,
     WorkaroundSwitch,
 };
 
@@ -50,7 +50,7 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
         protected,
         paid,
         special,
-        witnesses: Witnesses { kernel, registers, time },
+        evidence: Evidence { kernel, registers, time },
         disagreements,
         switches: switches(flaw, evidence),
         fix,
@@ -137,7 +137,7 @@ fn priced(flaw: &Flaw, by_microcode: bool) -> Answer {
 fn special(affected: Answer, said: &Said) -> Option<Special> {
     let is_told = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
     if said.time.workaround == WorkaroundState::On && !is_told {
-        return Some(Special::PayingUntold);
+        return Some(Special::UndeclaredCost);
     }
     (affected == Answer::Yes && said.kernel.workaround == WorkaroundState::Attempted)
         .then_some(Special::PayingUnprotected)

@@ -5,7 +5,6 @@ mod atomic_file;
 mod child;
 mod disturbance;
 mod echo_process;
-mod echo_thread;
 mod event;
 mod forked;
 mod generated_folder;
@@ -44,7 +43,6 @@ pub use child::{
 };
 pub use disturbance::{Disturbance, snapshot};
 pub use echo_process::EchoProcess;
-pub use echo_thread::EchoThread;
 pub use event::Event;
 pub use forked::{Forked, in_forked_child};
 pub use generated_folder::{FolderError, ScratchFolder, cache_folder, filled_once};

@@ -267,7 +267,7 @@ pub struct Statement {
 /// The three witnesses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Witnesses {
+pub struct Evidence {
     /// The kernel.
     pub kernel: Statement,
     /// Registers, CPUID and microcode.
@@ -282,7 +282,8 @@ pub struct Witnesses {
 #[serde(rename_all = "snake_case")]
 pub enum Special {
     /// Time shows the price of a workaround of which the kernel says nothing.
-    PayingUntold,
+    #[serde(rename = "paying_untold")]
+    UndeclaredCost,
     /// The kernel pays for a workaround that cannot work without microcode.
     PayingUnprotected,
 }
@@ -327,7 +328,8 @@ pub struct FlawVerdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub special: Option<Special>,
     /// Who says what.
-    pub witnesses: Witnesses,
+    #[serde(rename = "witnesses")]
+    pub evidence: Evidence,
     /// Contradictions between witnesses, one sentence each.
     pub disagreements: Vec<String>,
     /// How each workaround is switched, or what else can be done.
@@ -344,11 +346,11 @@ impl FlawVerdict {
     /// What deserves a line of its own, in words, if something does.
     pub fn special_says(&self) -> Option<String> {
         Some(match self.special? {
-            Special::PayingUntold => {
+            Special::UndeclaredCost => {
                 "mitigation active (its cost applies here), and the kernel does not say so".to_owned()
             }
             Special::PayingUnprotected => {
-                let is_told = self.witnesses.kernel.says.to_lowercase().contains("no microcode");
+                let is_told = self.evidence.kernel.says.to_lowercase().contains("no microcode");
                 let reason = if is_told { ": no microcode" } else { "" };
                 format!("mitigation active but ineffective{reason}")
             }

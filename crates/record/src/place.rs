@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Verdict};
 
-use crate::{AaTwin, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
+use crate::{AaControl, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const PLACE_SCHEMA: u32 = 1;
@@ -49,7 +49,7 @@ pub struct PlaceOutcome {
     /// The kernel's own placement first, then what was tried against it.
     pub arms: Vec<PlaceArm>,
     /// The same with nothing changed: what the arms do in the mirrored half of each block against the first.
-    pub aa: AaTwin,
+    pub aa: AaControl,
     /// What became of the passes, each of which runs every arm once.
     pub pair_counts: PairCounts,
     /// Runs that failed, by state.

@@ -5,6 +5,7 @@
 #[path = "../../machine/src/named.rs"]
 mod named;
 
+mod aa_control;
 mod average;
 mod bca;
 mod beta;
@@ -34,12 +35,12 @@ mod resampled;
 mod stopping;
 mod student;
 pub mod text;
-mod twin;
 mod verdict;
 mod walsh;
 mod wilcoxon;
 mod windows;
 
+pub use aa_control::AaControl;
 pub use average::{GeometricMean, geometric_mean};
 pub use bca::bca;
 pub use beta::incomplete_beta;
@@ -73,7 +74,6 @@ pub use quantile::{
 pub use random::{Arm, Random, random_pairs, random_quads};
 pub use stopping::{Step, Stopping};
 pub use student::{STANDARD_ERRORS_OF_95, normal_cdf, normal_quantile, student_quantile, student_two_sided};
-pub use twin::Twin;
 pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
 pub use windows::{Across, EstimateOptions, PriorSpread, estimate, pooled_spread};

@@ -16,10 +16,9 @@ struct Kind {
 }
 
 /// Every kind whose document alone makes the page.
-const KINDS: [Kind; 12] = [
+const KINDS: &[Kind] = &[
     Kind { name: "bill", field: "boot_commands", page: |value| page(value, report::bill_page) },
     Kind { name: "experiment", field: "treatment", page: |value| page(value, report::experiment_page) },
-    Kind { name: "experiment", field: "pass_counts", page: |value| page(value, report::factorial_page) },
     Kind { name: "experiment", field: "boots_planned", page: |value| page(value, report::reboots_page) },
     Kind { name: "placement", field: "apart_threads", page: |value| page(value, report::place_page) },
     Kind {

@@ -117,7 +117,6 @@ fn of_records() -> Vec<(&'static str, Value)> {
         ("bill", schema_for!(record::Bill).to_value()),
         ("comparison", schema_for!(record::ComparisonTable).to_value()),
         ("experiment", schema_for!(record::ExperimentOutcome).to_value()),
-        ("factorial", schema_for!(record::FactorialOutcome).to_value()),
         ("reboots", schema_for!(record::RebootOutcome).to_value()),
         ("clock-check", schema_for!(record::ClockCheck).to_value()),
         ("clock-cost", schema_for!(record::ClockCost).to_value()),

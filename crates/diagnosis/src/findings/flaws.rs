@@ -64,18 +64,18 @@ fn open(id: &str, says: &str, before: &str, verdicts: &[&FlawVerdict]) -> Findin
 
 fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     let kind = match special {
-        Special::PayingUntold => "untold",
+        Special::UndeclaredCost => "untold",
         Special::PayingUnprotected => "unprotected",
     };
     let id = format!("{}-paid-{kind}", verdict.id);
     let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
-    let witnesses = &verdict.witnesses;
+    let evidence = &verdict.evidence;
     let mut finding = finding(Area::Flaws, &id, Severity::Warning, text);
     finding.evidence = vec![
         format!("{}: {}", verdict.id, verdict.title),
-        format!("kernel: {}", witnesses.kernel.says),
-        format!("registers: {}", witnesses.registers.says),
-        format!("time: {}", witnesses.time.says),
+        format!("kernel: {}", evidence.kernel.says),
+        format!("registers: {}", evidence.registers.says),
+        format!("time: {}", evidence.time.says),
     ];
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
@@ -87,7 +87,7 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Statement, Witnesses, WorkaroundState};
+    use record::{Evidence, Statement, WorkaroundState};
 
     fn verdict(id: &str, protected: Protection, special: Option<Special>) -> FlawVerdict {
         FlawVerdict {
@@ -99,9 +99,9 @@ mod tests {
             protected,
             paid: Answer::Unknown,
             special,
-            witnesses: Witnesses {
+            evidence: Evidence {
                 time: Statement { says: "27.1".into(), ..Statement::default() },
-                ..Witnesses::default()
+                ..Evidence::default()
             },
             disagreements: Vec::new(),
             switches: Vec::new(),
@@ -114,7 +114,7 @@ mod tests {
     fn what_is_paid_or_open_is_found_and_what_is_safe_is_not() {
         let record = Record {
             flaws: vec![
-                verdict("gds", Protection::Protected, Some(Special::PayingUntold)),
+                verdict("gds", Protection::Protected, Some(Special::UndeclaredCost)),
                 verdict("mds", Protection::NotProtected, Some(Special::PayingUnprotected)),
                 verdict("ssb", Protection::OnRequest, None),
                 verdict("retbleed", Protection::NotProtected, None),

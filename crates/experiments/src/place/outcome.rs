@@ -5,8 +5,8 @@ use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval
 
 use super::arms::{ArmPlan, Arms, BEST, OS_AGAIN, is_tried};
 use super::decision::Busy;
-use crate::ab::outcome::{aa_row, counts, failures, raw, twin};
-use crate::ab::{Course, GuardSpec, RowSpec};
+use crate::ab::outcome::{aa_control, aa_row, counts, failures, raw};
+use crate::ab::{GuardSpec, RowSpec, TrialLog};
 use stats::Factors;
 
 /// An arm is recommended only with a q below this: of programs that do not care, fewer than one in fifty gets a
@@ -59,7 +59,7 @@ pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome 
 
 /// What the runs amount to.
 pub fn outcome(
-    course: &Course,
+    trial_log: &TrialLog,
     rows: &[RowSpec],
     guards: &[GuardSpec],
     arms: &Arms,
@@ -67,22 +67,22 @@ pub fn outcome(
 ) -> PlaceOutcome {
     let row = RowShown::of(rows.first());
     let mut found = draft(setting, arms, &row);
-    let guarded = course.trials.guarded(guards);
+    let guarded = trial_log.trials.guarded(guards);
     let sign = if row.better == Better::Higher { -1.0 } else { 1.0 };
     let of_cell = |index: usize| Cell::all(FACTORS).nth(index).unwrap_or(Cell::BASELINE);
     let costs: Vec<Option<Comparison>> = (0..arms.plans.len())
         .map(|index| {
-            let logs = course.trials.baseline_logs(0, of_cell(index), &guarded);
+            let logs = trial_log.trials.baseline_logs(0, of_cell(index), &guarded);
             let costs: Vec<f64> = logs.iter().map(|log| sign * log).collect();
             let arms = arms.plans.len() - 1;
             let cost = Comparison::one_of_several(&costs, arms).filter(|_| index > 0)?;
-            Some(cost.widened(course.twin.widening))
+            Some(cost.widened(trial_log.aa_control.widening))
         })
         .collect();
     let p: Vec<f64> = costs.iter().flatten().map(|cost| cost.p).collect();
     let mut q = holm(&p).into_iter();
     for (index, (arm, cost)) in found.arms.iter_mut().zip(&costs).enumerate() {
-        let values = course.trials.values_in(of_cell(index), 0, &guarded);
+        let values = trial_log.trials.values_in(of_cell(index), 0, &guarded);
         (arm.value, arm.runs) = (median(&values), values.len());
         arm.interval = quantile_interval(&sorted(&values), 0.5);
         if let Some(cost) = cost {
@@ -97,20 +97,20 @@ pub fn outcome(
     }
     let aa_rows = Factors::effects(FACTORS).into_iter().filter_map(|effect| {
         let logs: Vec<f64> =
-            course.trials.twin_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
+            trial_log.trials.aa_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
         aa_row(&row.name, &format!("{effect:?}"), &logs)
     });
     withdraw_if_changed(&mut found, arms.judged_by_s);
     predict_in_metric(&mut found);
     found.notes.extend(doubt(&found));
-    found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
-    found.pair_counts = counts(&course.trials, &guarded, guards);
+    found.aa = aa_control(&trial_log.aa_control, aa_rows.collect(), trial_log.trials.blocks());
+    found.pair_counts = counts(&trial_log.trials, &guarded, guards);
     let lopsided: Vec<String> =
         found.pair_counts.lopsided.iter().map(|guard| in_words(guard, &found.arms)).collect();
     found.notes.extend(lopsided);
-    found.failures = failures(course);
-    found.ended = Some(course.ended);
-    found.raw = raw(course);
+    found.failures = failures(trial_log);
+    found.ended = Some(trial_log.ended);
+    found.raw = raw(trial_log);
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
     found.sentence = sentence(&found);
     found
@@ -257,7 +257,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         unit: row.unit.clone(),
         better: row.better,
         arms: arms.plans.iter().map(arm).collect(),
-        aa: record::AaTwin::default(),
+        aa: record::AaControl::default(),
         pair_counts: record::PairCounts::default(),
         failures: Vec::new(),
         ended: None,

@@ -454,7 +454,7 @@ fn variants_that_the_kernel_keeps_apart_are_told() {
         ("amd-400", "apic_c1e"),
     ] {
         let named = |word: &str| FlawEvidence { bugs: Some(vec![word.into()]), ..FlawEvidence::default() };
-        let says = |evidence: &FlawEvidence| of(&catalogue, evidence, id).witnesses.kernel.says;
+        let says = |evidence: &FlawEvidence| of(&catalogue, evidence, id).evidence.kernel.says;
         let flaw = catalogue.find(id).expect(id);
         let means = &flaw.sub_state.iter().find(|sub_state| sub_state.bug == word).expect(word).means;
         assert!(says(&named(word)).contains(&format!("{word}, {means}")), "{}", says(&named(word)));

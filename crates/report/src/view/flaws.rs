@@ -119,11 +119,11 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
 
 /// What each witness says, how they disagree, how to switch it.
 fn evidence(verdict: &FlawVerdict) -> Vec<(&'static str, String)> {
-    let witnesses = &verdict.witnesses;
+    let evidence = &verdict.evidence;
     let says = [
-        ("kernel", &witnesses.kernel.says),
-        ("registers", &witnesses.registers.says),
-        ("time", &witnesses.time.says),
+        ("kernel", &evidence.kernel.says),
+        ("registers", &evidence.registers.says),
+        ("time", &evidence.time.says),
     ];
     let disagreements = verdict.disagreements.iter().map(|sentence| ("disagreement", sentence));
     let says = says.into_iter().chain(disagreements).map(|(name, text)| (name, text.clone()));

@@ -5,7 +5,7 @@ mod sharing;
 mod sweep;
 
 use record::{
-    AaTwin, Failures, ParkingTax, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread,
+    AaControl, Failures, ParkingTax, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread,
     SharingOffer, WriterPair, WriterVerdict,
 };
 use stats::Verdict;
@@ -202,7 +202,7 @@ fn decided(decision: &PlaceDecision) -> Vec<(&'static str, String)> {
 }
 
 /// What the kernel against itself showed, and how much of that chance explains.
-fn alarms(aa: &AaTwin) -> String {
+fn alarms(aa: &AaControl) -> String {
     let widening = short(aa.widening.max(1.0));
     let alarms = count(aa.alarms, "false alarm");
     format!("{alarms}, up to {} expected by chance; intervals widened by {widening}", aa.alarms_by_chance)

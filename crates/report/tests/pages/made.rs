@@ -1,14 +1,14 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
-use machine::{Bytes, CpuId, Hertz};
+use machine::Bytes;
 use models::interconnect::{self, FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit};
 use models::memory::{self, Described, MeasuredFit, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
 use models::tsc;
 use record::{
-    BetweenRuns, CellCoverage, CellPair, ClockCheck, ClockCost, ClockVerdict, ControlState, Coverage,
-    Overlap, Quality, Record, Resolution, Selftest, SocketGate, Sockets, SourceCost, SourceCosts, Twins,
+    BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
+    SourceCost, SourceCosts,
 };
 use report::{
     DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
@@ -135,55 +135,6 @@ fn priced(cost: ClockCost) -> ClockCost {
     ClockCost { clock_sources: Some(SourceCosts { current: "tsc".to_owned(), turns: 40, rows }), ..cost }
 }
 
-/// Cells of a surface that were called different, and one that was not covered.
-fn surface_checks() -> (Twins, Coverage) {
-    let (block_bytes, stride_bytes) = (Bytes(12 << 20), Bytes(2048));
-    let pair = CellPair {
-        block_bytes,
-        stride_bytes,
-        ns: [110.0, 130.5],
-        half_width: [0.01, 0.2],
-        mappings: [1, 3],
-        quality: [Quality::Converged, Quality::Wide],
-        q: 0.012,
-    };
-    let cell = CellCoverage {
-        block_bytes,
-        stride_bytes,
-        ns: 110.0,
-        covered_share: 0.91,
-        half_width: 0.02,
-        scatter: 0.01,
-        far_unmarked_share: 0.0,
-        converged_share: 0.8,
-    };
-    let twins = Twins {
-        page_bytes: Bytes(4096),
-        cells: 258,
-        called_different: 1,
-        agreeing_share: 0.98,
-        disagreeing: 4,
-        unstable_share: 0.05,
-        converged_share: 0.9,
-        named: vec![pair],
-        seconds: 24.0,
-    };
-    let coverage = Coverage {
-        cells: 9,
-        repeats: 12,
-        intervals: 108,
-        covered_share: 0.94,
-        covered_share_converged: 0.96,
-        converged_share: 0.8,
-        unstable_share: 0.1,
-        factor_for_90_percent: 0.9,
-        factor_for_95_percent: 1.2,
-        named: vec![cell],
-        seconds: 60.0,
-    };
-    (twins, coverage)
-}
-
 /// What runs of this machine can show.
 fn reach_of_runs() -> BetweenRuns {
     let reach = |class, knowledge| stats::Reach {
@@ -224,34 +175,10 @@ fn selftest() -> Page {
         groups: 41,
         alarms: 2,
     };
-    let (twins, coverage) = surface_checks();
-    let control = |cpu: u32, core_hz: Option<f64>| ControlState {
-        cpu: CpuId(cpu),
-        core_hz: core_hz.map(Hertz),
-        unknown_because: None,
-        multiply_per_rotate: 3.0,
-        core_share: 0.98,
-        multiply_ns: 0.87,
-        port_ns: 0.073,
-        multiply_drift: core_hz.map(|_| 0.012),
-        port_drift: Some(-0.004),
-    };
-    let overlap = |b: u32, can_tell: bool| Overlap {
-        a: CpuId(0),
-        b: CpuId(b),
-        fresh_per_ms: 9000.0,
-        together_share: 0.97,
-        can_tell,
-    };
     let found = Selftest {
-        control: vec![control(0, Some(3.45e9)), control(1, None)],
-        overlap: vec![overlap(1, true), overlap(2, false)],
         resolution: vec![resolution("L1 latency", 0.0004), resolution("memory latency", 0.006)],
         alarms: record::Alarms { groups: 82, alarms: 4, limit: 10 },
-        twins: vec![twins],
-        coverage: Some(coverage),
         without: vec!["huge pages: the pool is empty".to_owned()],
-        ..Selftest::default()
     };
     let between_runs = reach_of_runs();
     report::selftest_page(&SelftestReport {

@@ -98,7 +98,7 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
         unit: "s".to_owned(),
         better: Better::Lower,
         arms: vec![arm("os", None), arm("best", Some(-57.9)), arm("pack", Some(12.0)), arm("os again", Some(0.1))],
-        aa: AaTwin { alarms: 1, alarms_by_chance: 7, ..AaTwin::default() },
+        aa: AaControl { alarms: 1, alarms_by_chance: 7, ..AaControl::default() },
         pair_counts: PairCounts::default(),
         failures: Vec::new(),
         ended: Some(Ended::Precise),

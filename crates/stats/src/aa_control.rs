@@ -1,4 +1,4 @@
-//! The A/A twin of an experiment: the same run with nothing changed, and how much it takes back.
+//! The A/A control of an experiment: the same run with nothing changed, and how much it takes back.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ const HIGH_QUANTILE_NORMAL: f64 = 1.959_963_984_540_054;
 /// What an experiment with nothing changed showed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Twin {
+pub struct AaControl {
     /// Rows compared.
     pub rows: usize,
     /// Rows that differed at 5 %, uncorrected: false alarms all.
@@ -30,7 +30,7 @@ pub struct Twin {
     pub widening: f64,
 }
 
-impl Twin {
+impl AaControl {
     /// Fewer rounds than this cannot show more than chance does: 2 of the 2^n turns of n rounds, as they fell and all the
     /// other way, raise the same alarms, and these have to be less than one in a hundred.
     pub const FEWEST_ROUNDS: usize = 8;
@@ -139,10 +139,10 @@ mod tests {
         let mut random = Random::new(5);
         let mut banners = [0, 0];
         for seed in 0..experiments {
-            let twin = Twin::of(&rows(&mut random, 6, rounds, common), seed);
-            banners[0] += usize::from(twin.is_contaminated());
-            let independent = binomial_quantile(1.0 - CONTAMINATED_BELOW, twin.rows, LEVEL_OF_ALARMS);
-            banners[1] += usize::from(twin.alarms > independent);
+            let aa_control = AaControl::of(&rows(&mut random, 6, rounds, common), seed);
+            banners[0] += usize::from(aa_control.is_contaminated());
+            let independent = binomial_quantile(1.0 - CONTAMINATED_BELOW, aa_control.rows, LEVEL_OF_ALARMS);
+            banners[1] += usize::from(aa_control.alarms > independent);
         }
         banners
     }
@@ -163,35 +163,38 @@ mod tests {
         for seed in 0..20 {
             let mut moved = rows(&mut random, 8, 12, 0.0);
             moved[..4].iter_mut().flatten().for_each(|x| *x += 4.0);
-            let twin = Twin::of(&moved, seed);
-            assert!(twin.alarms >= 4 && twin.is_contaminated(), "{twin:?}");
+            let aa_control = AaControl::of(&moved, seed);
+            assert!(aa_control.alarms >= 4 && aa_control.is_contaminated(), "{aa_control:?}");
         }
     }
 
     #[test]
     fn too_few_rounds_never_contaminate_and_a_gap_is_no_round() {
         let row = |rounds: usize| -> Vec<f64> { (1..=rounds).map(|x| x as f64).collect() };
-        for (rounds, contaminated) in [(6, false), (7, false), (Twin::FEWEST_ROUNDS, true), (12, true)] {
-            let twin = Twin::of(&vec![row(rounds); 5], 1);
-            assert_eq!((twin.alarms, twin.is_contaminated()), (5, contaminated), "{rounds}");
+        for (rounds, contaminated) in [(6, false), (7, false), (AaControl::FEWEST_ROUNDS, true), (12, true)] {
+            let aa_control = AaControl::of(&vec![row(rounds); 5], 1);
+            assert_eq!((aa_control.alarms, aa_control.is_contaminated()), (5, contaminated), "{rounds}");
         }
         let mut gaps = vec![f64::NAN; 4];
         gaps.extend(row(6));
-        assert_eq!((Twin::of(&[gaps.clone()], 1).rows, Twin::of(&[gaps], 1).alarms), (1, 1));
+        assert_eq!((AaControl::of(&[gaps.clone()], 1).rows, AaControl::of(&[gaps], 1).alarms), (1, 1));
     }
 
     #[test]
     fn rows_that_spread_too_far_widen() {
         // All of ten on one side: p = 2^-9; scipy.stats.norm.isf(2**-10) / 1.959964 = 1.580
-        let twin = Twin::of(&[(1..=10).map(f64::from).collect()], 1);
-        assert!((twin.widening - 1.580).abs() < 0.001, "{}", twin.widening);
+        let aa_control = AaControl::of(&[(1..=10).map(f64::from).collect()], 1);
+        assert!((aa_control.widening - 1.580).abs() < 0.001, "{}", aa_control.widening);
     }
 
     #[test]
     fn a_quiet_twin_and_none_change_nothing() {
         for rows in [vec![vec![1.0, -1.1, 0.9, -1.2, 1.3, -0.8]; 12], vec![], vec![vec![f64::NAN]]] {
-            let twin = Twin::of(&rows, 1);
-            assert!((twin.widening - 1.0).abs() < 1e-12 && !twin.is_contaminated(), "{twin:?}");
+            let aa_control = AaControl::of(&rows, 1);
+            assert!(
+                (aa_control.widening - 1.0).abs() < 1e-12 && !aa_control.is_contaminated(),
+                "{aa_control:?}"
+            );
         }
     }
 }

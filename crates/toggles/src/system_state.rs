@@ -16,7 +16,7 @@ pub enum User {
 
 /// The machine, its files, and who asks.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct SystemState<'a> {
     /// The files.
     pub root: &'a Root,
     /// What they and CPUID say the machine is.
@@ -25,7 +25,7 @@ pub struct Surroundings<'a> {
     pub user: User,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> SystemState<'a> {
     /// The live machine when `root` is live, else a recording.
     pub fn of(root: &'a Root, machine: &'a Machine) -> Self {
         let user = match (root.is_live(), host::live::effective_root()) {

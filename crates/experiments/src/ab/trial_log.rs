@@ -1,4 +1,4 @@
-//! What runs next, and when it ends: the A/A twin, then blocks, until the interval is narrow or the budget is spent.
+//! What runs next, and when it ends: the A/A control, then blocks, until the interval is narrow or the budget is spent.
 //!
 //! A block is a shuffle of all states and its mirror image; with one toggle it is a quad of two pairs. Pure: the clock is
 //! the subject's, so that a simulated one serves as well. Whatever ends an experiment, only whole blocks are kept: half a
@@ -6,16 +6,16 @@
 
 use record::Ended;
 use stats::{
-    Cell, FEWEST_PAIRS, Factors, Random, Shift, Step, Stopping, Twin, hodges_lehmann, mirrored_block,
+    AaControl, Cell, FEWEST_PAIRS, Factors, Random, Shift, Step, Stopping, hodges_lehmann, mirrored_block,
 };
 
-use super::bill::Bill;
-use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, headline_row};
+use super::subject::{PASSES_PER_BLOCK, Subject, Trial, TrialSet, headline_row};
+use super::time_estimate::TimeEstimate;
 
-/// Share of the budget for the A/A twin. Source: METHODOLOGY.md, "Experiments".
-const TWIN_SHARE: f64 = 0.2;
+/// Share of the budget for the A/A control. Source: METHODOLOGY.md, "Experiments".
+const AA_SHARE: f64 = 0.2;
 /// It may take this share where it would not reach the fewest quads that can show more than chance.
-const TWIN_SHARE_MAX: f64 = 1.0 / 3.0;
+const AA_SHARE_MAX: f64 = 1.0 / 3.0;
 /// With so many runs failed in one state, and none that worked, going on is useless.
 const FAILURES_IN_VAIN: usize = 3;
 /// Intervals are looked at each time the blocks have grown by this share: each look takes time.
@@ -31,7 +31,7 @@ pub const ORDER_AWAITED: usize = 2;
 pub struct Rules {
     /// Half-width of the 95 % interval that is narrow enough, on the log scale: 0.01 for 1 %.
     pub precision: f64,
-    /// Seconds at most since the subject's clock began; getting ready and the twin are included.
+    /// Seconds at most since the subject's clock began; getting ready and the A/A control are included.
     pub budget_s: f64,
     /// Exactly so many pairs, or runs of each combination, rounded up to whole blocks, unless the budget is spent before.
     pub pairs: Option<usize>,
@@ -42,8 +42,8 @@ pub struct Rules {
 /// How far it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
-    /// True while the A/A twin runs.
-    pub twin: bool,
+    /// True while the A/A control runs.
+    pub is_aa: bool,
     /// Whole blocks done.
     pub blocks: usize,
     /// The main effect of each toggle so far on the first row that it moves, with its interval, as a log ratio; `None`
@@ -59,8 +59,8 @@ pub struct Standing {
 pub trait Progress {
     /// Called once, when the first runs have shown what a run takes: the seconds at which the experiment ends at the latest, or
     /// `None` to leave it.
-    fn afforded_s(&mut self, bill: &Bill) -> Option<f64> {
-        Some(bill.budget_s)
+    fn afforded_s(&mut self, time_estimate: &TimeEstimate) -> Option<f64> {
+        Some(time_estimate.budget_s)
     }
 
     /// Called between blocks, never during a trial.
@@ -69,20 +69,20 @@ pub trait Progress {
 
 /// All that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Course {
+pub struct TrialLog {
     /// What was run first, once or until it worked, and counts for nothing but its failures.
-    pub rehearsal: Vec<(Cell, Trial)>,
-    /// Trials with nothing switched; none in a factorial experiment, whose twin is inside.
-    pub twin_trials: Taken,
-    /// What the A/A twin showed.
-    pub twin: Twin,
+    pub warmup: Vec<(Cell, Trial)>,
+    /// Trials with nothing switched; none in an experiment of several states, whose A/A control is inside.
+    pub aa_trials: TrialSet,
+    /// What the A/A control showed.
+    pub aa_control: AaControl,
     /// Trials proper.
-    pub trials: Taken,
+    pub trials: TrialSet,
     /// Why it ended.
     pub ended: Ended,
 }
 
-/// Runs an experiment with one toggle, or two programs, to its end: first its twin with nothing switched.
+/// Runs an experiment with one toggle, or two programs, to its end: first its A/A control with nothing switched.
 ///
 /// # Errors
 /// What the subject says makes going on useless.
@@ -90,11 +90,11 @@ pub fn run<S: Subject>(
     subject: &mut S,
     rules: &Rules,
     progress: &mut dyn Progress,
-) -> Result<Course, S::Error> {
-    conduct(subject, 1, TWIN_SHARE_MAX, rules, progress)
+) -> Result<TrialLog, S::Error> {
+    run_trials(subject, 1, AA_SHARE_MAX, rules, progress)
 }
 
-/// Runs a full factorial experiment with several toggles to its end. Its twin is inside: see [`Taken::twin_logs`].
+/// Runs an experiment with several factors to its end. Its A/A control is inside: see [`TrialSet::aa_logs`].
 ///
 /// # Errors
 /// What the subject says makes going on useless.
@@ -103,34 +103,35 @@ pub fn run_factorial<S: Subject>(
     factors: usize,
     rules: &Rules,
     progress: &mut dyn Progress,
-) -> Result<Course, S::Error> {
-    conduct(subject, factors, 0.0, rules, progress)
+) -> Result<TrialLog, S::Error> {
+    run_trials(subject, factors, 0.0, rules, progress)
 }
 
-/// Runs an experiment with a twin that takes at most this share of the time before it, or with one inside where that is nothing.
-fn conduct<S: Subject>(
+/// Runs an experiment with an A/A control that takes at most this share of the time before it, or with one inside where that is nothing.
+fn run_trials<S: Subject>(
     subject: &mut S,
     factors: usize,
-    twin_share: f64,
+    aa_share: f64,
     rules: &Rules,
     progress: &mut dyn Progress,
-) -> Result<Course, S::Error> {
+) -> Result<TrialLog, S::Error> {
     let mut random = Random::new(rules.seed);
     let started_s = subject.elapsed_s();
-    let mut course = Course {
-        rehearsal: Vec::new(),
-        twin_trials: Taken::of(factors),
-        twin: Twin::of(&[], rules.seed),
-        trials: Taken::of(factors),
+    let mut trial_log = TrialLog {
+        warmup: Vec::new(),
+        aa_trials: TrialSet::of(factors),
+        aa_control: AaControl::of(&[], rules.seed),
+        trials: TrialSet::of(factors),
         ended: Ended::BudgetSpent,
     };
-    if let Some(ended) = rehearse(subject, factors, rules.budget_s, &mut course.rehearsal)? {
-        return Ok(Course { ended, ..course });
+    if let Some(ended) = warm_up(subject, factors, rules.budget_s, &mut trial_log.warmup)? {
+        return Ok(TrialLog { ended, ..trial_log });
     }
-    let bill = rules.bill(factors, twin_share, started_s, subject.elapsed_s(), course.rehearsal.len());
-    let Some(budget_end_s) = progress.afforded_s(&bill) else { return Ok(course) };
+    let time_estimate =
+        rules.time_estimate(factors, aa_share, started_s, subject.elapsed_s(), trial_log.warmup.len());
+    let Some(budget_end_s) = progress.afforded_s(&time_estimate) else { return Ok(trial_log) };
     let mut phase = Phase {
-        twin: Widening::Inside,
+        aa_control: Widening::Inside,
         started_s: subject.elapsed_s(),
         budget_end_s,
         soft_end_s: budget_end_s,
@@ -138,37 +139,38 @@ fn conduct<S: Subject>(
         blocks: rules.blocks(),
         precision: rules.precision,
         seed: rules.seed,
-        taken: Taken::of(factors),
+        taken: TrialSet::of(factors),
     };
-    if twin_share > 0.0 {
+    if aa_share > 0.0 {
         // What getting ready took is spent.
         let left_s = (budget_end_s - started_s).max(0.0);
-        let blocks = |blocks: usize| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(Twin::FEWEST_ROUNDS);
-        let mut twin_phase = Phase {
-            twin: Widening::IsTwin,
+        let blocks = |blocks: usize| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(AaControl::FEWEST_ROUNDS);
+        let mut aa_phase = Phase {
+            aa_control: Widening::IsAa,
             started_s,
-            soft_end_s: started_s + left_s * TWIN_SHARE,
-            end_s: started_s + left_s * twin_share,
+            soft_end_s: started_s + left_s * AA_SHARE,
+            end_s: started_s + left_s * aa_share,
             blocks: rules.blocks().map(blocks),
-            taken: Taken::of(factors),
+            taken: TrialSet::of(factors),
             ..phase
         };
-        let ended = twin_phase.run(subject, &mut random, progress)?;
-        course.twin_trials = twin_phase.taken;
-        let guarded = course.twin_trials.guarded(&subject.guards());
-        let logs = |row, effect| course.twin_trials.logs_by_block(row, effect, &guarded);
-        course.twin = twin_of(subject, factors, rules.seed, logs);
+        let ended = aa_phase.run(subject, &mut random, progress)?;
+        trial_log.aa_trials = aa_phase.taken;
+        let guarded = trial_log.aa_trials.guarded(&subject.guards());
+        let logs = |row, effect| trial_log.aa_trials.logs_by_block(row, effect, &guarded);
+        trial_log.aa_control = aa_control_of(subject, factors, rules.seed, logs);
         if matches!(ended, Ended::Failing | Ended::Interrupted) {
-            return Ok(Course { ended, ..course });
+            return Ok(TrialLog { ended, ..trial_log });
         }
-        (phase.twin, phase.started_s) = (Widening::Before(course.twin.widening), subject.elapsed_s());
+        (phase.aa_control, phase.started_s) =
+            (Widening::Before(trial_log.aa_control.widening), subject.elapsed_s());
     }
-    course.ended = phase.run(subject, &mut random, progress)?;
-    if matches!(phase.twin, Widening::Inside) {
-        course.twin = phase.twin_inside(subject);
+    trial_log.ended = phase.run(subject, &mut random, progress)?;
+    if matches!(phase.aa_control, Widening::Inside) {
+        trial_log.aa_control = phase.aa_inside(subject);
     }
-    course.trials = phase.taken;
-    Ok(course)
+    trial_log.trials = phase.taken;
+    Ok(trial_log)
 }
 
 impl Rules {
@@ -177,14 +179,21 @@ impl Rules {
     }
 
     /// The bill after so many first runs between two times.
-    fn bill(&self, factors: usize, twin_share: f64, started_s: f64, now_s: f64, runs: usize) -> Bill {
-        Bill::of(factors, (now_s - started_s) / runs.max(1) as f64, twin_share, now_s, self.budget_s)
+    fn time_estimate(
+        &self,
+        factors: usize,
+        aa_share: f64,
+        started_s: f64,
+        now_s: f64,
+        runs: usize,
+    ) -> TimeEstimate {
+        TimeEstimate::of(factors, (now_s - started_s) / runs.max(1) as f64, aa_share, now_s, self.budget_s)
     }
 }
 
 /// Runs each state until it works once, as long as there is time: caches are warm then, and what never works is known before time
 /// is spent. The end, if there is one already.
-fn rehearse<S: Subject>(
+fn warm_up<S: Subject>(
     subject: &mut S,
     factors: usize,
     end_s: f64,
@@ -214,16 +223,16 @@ fn rehearse<S: Subject>(
     Ok(ended)
 }
 
-/// The twin from all effects of all rows, controls included.
-fn twin_of<S: Subject>(
+/// The A/A control from all effects of all rows, controls included.
+fn aa_control_of<S: Subject>(
     subject: &S,
     factors: usize,
     seed: u64,
     logs: impl Fn(usize, Factors) -> Vec<f64>,
-) -> Twin {
+) -> AaControl {
     let effects = Factors::effects(factors);
     let all = (0..subject.rows().len()).flat_map(|row| effects.iter().map(move |effect| (row, *effect)));
-    Twin::of(&all.map(|(row, effect)| logs(row, effect)).collect::<Vec<_>>(), seed)
+    AaControl::of(&all.map(|(row, effect)| logs(row, effect)).collect::<Vec<_>>(), seed)
 }
 
 /// A run that did not fail, and has rows without a value.
@@ -231,19 +240,19 @@ fn is_cut_short(trial: &Trial) -> bool {
     trial.failure.is_none() && trial.values.iter().any(|value| value.is_nan())
 }
 
-/// Where the twin is that says how much too narrow the intervals are.
+/// Where the A/A control is that says how much too narrow the intervals are.
 enum Widening {
-    /// This phase is the twin: nothing is switched.
-    IsTwin,
+    /// This phase is the A/A control: nothing is switched.
+    IsAa,
     /// It ran before, and found this factor.
     Before(f64),
     /// In the same blocks.
     Inside,
 }
 
-/// The twin, or the experiment proper.
+/// The A/A control, or the experiment proper.
 struct Phase {
-    twin: Widening,
+    aa_control: Widening,
     started_s: f64,
     /// The end of all phases.
     budget_end_s: f64,
@@ -254,7 +263,7 @@ struct Phase {
     blocks: Option<usize>,
     precision: f64,
     seed: u64,
-    taken: Taken,
+    taken: TrialSet,
 }
 
 impl Phase {
@@ -294,9 +303,9 @@ impl Phase {
         }
     }
 
-    /// Fewer say nothing: no interval, and no more than chance of a twin.
+    /// Fewer say nothing: no interval, and no more than chance of an A/A control.
     fn fewest_blocks(&self) -> usize {
-        if self.is_twin() { Twin::FEWEST_ROUNDS } else { FEWEST_PAIRS }
+        if self.is_aa() { AaControl::FEWEST_ROUNDS } else { FEWEST_PAIRS }
     }
 
     /// Whether another block, as long as those before, would go beyond the end.
@@ -322,7 +331,7 @@ impl Phase {
             // The machine may have become slower than it was in the blocks before.
             let mut ended = self.ended(subject, true);
             if ended.is_none() {
-                trials.push(subject.trial(if self.is_twin() { Cell::BASELINE } else { *cell })?);
+                trials.push(subject.trial(if self.is_aa() { Cell::BASELINE } else { *cell })?);
                 // A trial during which the user wanted the end, or the budget came to its own, was cut short.
                 ended = self.ended(subject, trials.last().is_some_and(is_cut_short));
             }
@@ -344,8 +353,8 @@ impl Phase {
         }
     }
 
-    fn is_twin(&self) -> bool {
-        matches!(self.twin, Widening::IsTwin)
+    fn is_aa(&self) -> bool {
+        matches!(self.aa_control, Widening::IsAa)
     }
 
     /// True if one state has failed several times and never worked.
@@ -380,18 +389,18 @@ impl Phase {
                 rule.after_width(blocks, half_width) == Step::Precise
             })
         };
-        match self.twin {
-            Widening::IsTwin => are_precise(1.0),
+        match self.aa_control {
+            Widening::IsAa => are_precise(1.0),
             Widening::Before(widening) => are_precise(widening),
-            // To ask the twin inside takes longer than to ask the widths.
-            Widening::Inside => are_precise(1.0) && are_precise(self.twin_inside(subject).widening),
+            // To ask the A/A control inside takes longer than to ask the widths.
+            Widening::Inside => are_precise(1.0) && are_precise(self.aa_inside(subject).widening),
         }
     }
 
-    fn twin_inside<S: Subject>(&self, subject: &S) -> Twin {
+    fn aa_inside<S: Subject>(&self, subject: &S) -> AaControl {
         let guarded = self.taken.guarded(&subject.guards());
-        twin_of(subject, self.taken.factors, self.seed, |row, effect| {
-            self.taken.twin_logs(row, effect, &guarded)
+        aa_control_of(subject, self.taken.factors, self.seed, |row, effect| {
+            self.taken.aa_logs(row, effect, &guarded)
         })
     }
 
@@ -401,11 +410,11 @@ impl Phase {
         let by_time = (now_s - self.started_s) / length_s.max(f64::MIN_POSITIVE);
         let share = by_blocks.unwrap_or(0.0).max(by_time).clamp(0.0, 1.0);
         let left_s = match by_blocks {
-            // After the twin comes more, of which nothing is known but the budget.
-            Some(done) if done > 0.0 && !self.is_twin() => (now_s - self.started_s) * (1.0 / done - 1.0),
+            // After the A/A control comes more, of which nothing is known but the budget.
+            Some(done) if done > 0.0 && !self.is_aa() => (now_s - self.started_s) * (1.0 / done - 1.0),
             _ => f64::INFINITY,
         };
         let left_s = left_s.min(self.budget_end_s - now_s).max(0.0);
-        Standing { twin: self.is_twin(), blocks: self.taken.blocks(), shifts, share, left_s }
+        Standing { is_aa: self.is_aa(), blocks: self.taken.blocks(), shifts, share, left_s }
     }
 }

@@ -152,7 +152,7 @@ mod tests {
             ("compare a b --gate=2% --strict", Some((false, true))),
             ("simulate phenom-9600 --gate", None),
             ("toggles --strict", None),
-            ("capture --gate", None),
+            ("history --gate", None),
             ("machine --strict", None),
             ("flaws show mds --gate", None),
             ("sockets export --gate", None),

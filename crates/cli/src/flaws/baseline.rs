@@ -11,11 +11,11 @@ use crate::store;
 pub(super) fn load(path: &Path) -> anyhow::Result<Norm> {
     let (file, bytes) = store::read(path)?;
     // A record may be compressed; the document of flaws is JSON.
-    let norm = match record::decode(&bytes) {
+    let baseline = match record::decode(&bytes) {
         Ok(record) => Norm::of_verdicts(&record.flaws),
         Err(_) => Norm::parse(&bytes),
     };
-    norm.with_context(|| {
+    baseline.with_context(|| {
         format!("cannot use {} as the norm; make one with sidestep flaws --json > FILE", file.display())
     })
 }
