@@ -39,7 +39,7 @@ pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use groups::{GroupLevel, GroupsOfSize, LevelName, groups};
 pub use hmat::hmat_latencies;
-pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer, infer_reading};
+pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use known::KNOWN;
 pub use latency::{Coherence, ReadTimes};
 pub use matrix::{MEMBERS_MAX, Matrix, MatrixError, Member, NODES_MAX, Unit};

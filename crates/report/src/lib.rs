@@ -30,8 +30,7 @@ pub use figure::{Figure, figure_svg};
 pub use html::facts::shell_word;
 pub use html::{Html, html};
 pub use interconnect::{
-    DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, graph_dot,
-    graph_svg, hwloc_xml, matrix_csv,
+    DomainClaim, FirmwareLinks, GraphPicture, MemoryClaim, PciClaim, Reads, graph_dot, graph_svg,
 };
 pub use page::{Carried, Page, paragraph};
 pub use terminal::Terminal;

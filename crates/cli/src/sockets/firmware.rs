@@ -31,7 +31,7 @@ pub(super) struct FirmwareArguments {
     /// Read a recorded machine: a directory or tarball with proc/ and sys/
     #[arg(long, value_name = "DIR|TARBALL")]
     sysroot: Option<PathBuf>,
-    /// Hold it against what was measured: a record of sidestep sockets, CSV, MCTOP (.mct), output of Intel MLC or hwloc XML
+    /// Hold it against what was measured: a record of sidestep sockets, CSV or output of Intel MLC
     #[arg(long, value_name = "MATRIX")]
     against: Option<PathBuf>,
     #[command(flatten)]

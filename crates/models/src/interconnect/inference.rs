@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::graph::{ENUMERATED_NODES_MAX, Graph, Hops, pairs};
 use super::groups::{self, GroupLevel, Nested, nested};
 use super::matrix::{Matrix, Member, NODES_MAX, Unit};
-use super::reading::MatrixReading;
 use hypothesis::{Entries, Reading, evidence};
 pub use mesh::Mesh;
 use reasons::{beyond_inference, beyond_resolution, why_flat, why_in_parts, why_not_two};
@@ -178,17 +177,6 @@ pub fn infer(matrix: &Matrix) -> Inference {
     };
     found.remarks.extend(groups::remark(&nested.levels));
     found.groups = nested.levels;
-    found
-}
-
-/// Infers the links of the nodes that a file tells of, and the groups of its CPUs where it tells of them.
-pub fn infer_reading(reading: &MatrixReading) -> Inference {
-    let mut found = infer(&reading.matrix);
-    if let Some(cpus) = &reading.cpus {
-        found.members_are = cpus.members;
-        found.remarks.extend(groups::remark(&nested(cpus).levels));
-        found.groups = nested(cpus).levels;
-    }
     found
 }
 

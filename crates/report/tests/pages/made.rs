@@ -66,13 +66,10 @@ pub(super) fn exports() -> Vec<(&'static str, String)> {
         "# unit: ns\n138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n",
     );
     let matrix = matrix.expect("a matrix").matrix;
-    let numbers = report::HwlocNumbers { matrix: &matrix, bandwidth_mb_per_s: None };
     let inference = interconnect::infer(&matrix);
     vec![
         ("export-record-csv", report::csv(&thinned(&sample_record(2)))),
-        ("export-hwloc", report::hwloc_xml(&sample_machine(2), Some(numbers))),
         ("export-dot", report::graph_dot(&report::inference_picture(&inference, "diamond"))),
-        ("export-matrix-csv", report::matrix_csv(&matrix)),
         ("export-metrics", metrics(report::MetricsFormat::Prometheus)),
         ("export-metrics-open", metrics(report::MetricsFormat::OpenMetrics)),
     ]

@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     if let Some(numbers) = numbers {
         matrix = matrix.numbered(numbers)?;
     }
-    Ok(MatrixReading { format: "CSV", matrix, cpus: None, bandwidth_mb_per_s: None, remarks })
+    Ok(MatrixReading { format: "CSV", matrix, remarks })
 }
 
 impl Comments {
