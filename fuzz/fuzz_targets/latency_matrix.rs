@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
             assert!(found.groups.iter().all(|level| level.members.concat().len() == matrix.count()));
         }
     }
-    if let Ok(machine) = models::interconnect::parse(text, "machine.toml") {
+    if let Ok(machine) = models::parse::<models::interconnect::SocketMachine>(text, "machine.toml") {
         let _ =
             models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), Some(&[]));
     }

@@ -107,7 +107,7 @@ fn measured(sockets: &Sockets, subject: &SocketSubject) -> MeasuredSocket {
 fn graph_of(links: &SocketLinks) -> FirmwareGraph {
     FirmwareGraph {
         source: links.source.clone(),
-        untold: None,
+        undetermined: None,
         nodes: links.nodes.clone(),
         edges: links.edges.clone(),
         eccentricities: Vec::new(),

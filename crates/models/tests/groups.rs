@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use models::interconnect::{
-    GroupLevel, Inference, LevelName, Matrix, Unit, Verdict, infer, read_matrix,
-};
+use models::interconnect::{GroupLevel, Inference, LevelName, Matrix, Unit, Verdict, infer, read_matrix};
 use proptest::prelude::*;
 use stats::Random;
 

@@ -117,7 +117,7 @@ impl Seen {
         happened
     }
 
-    /// What is certain and was not told yet, at the end, and how much was watched.
+    /// What is certain and was not reported yet, at the end, and how much was watched.
     fn finish(&mut self) -> Vec<ClockHappening> {
         let happened = self.watcher.finish();
         self.count(&happened);

@@ -68,8 +68,8 @@ pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.
     graphs.sort_by_key(|graph| graph.source == SLIT || graph.source.starts_with("HMAT"));
-    let told = graphs.into_iter().filter(|graph| graph.untold.is_none());
-    told.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
+    let known = graphs.into_iter().filter(|graph| graph.undetermined.is_none());
+    known.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
 }
 
 fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {

@@ -28,14 +28,15 @@ pub struct FirmwareGraph {
     /// Where from.
     pub source: String,
     /// Why it names no links, if it does not.
-    pub untold: Option<String>,
+    #[serde(rename = "undetermined")]
+    pub undetermined: Option<String>,
     /// Nodes or dies, by number.
     pub nodes: Vec<u32>,
     /// Links between them.
     pub edges: Vec<[u32; 2]>,
     /// Links to the farthest node; empty if they do not join all.
     pub eccentricities: Vec<u32>,
-    /// Links that a probe from each node passes at most, by the tree of its broadcasts; empty if not told.
+    /// Links that a probe from each node passes at most, by the tree of its broadcasts; empty if not known.
     pub probe_depths: Vec<u32>,
 }
 
@@ -133,7 +134,7 @@ impl FirmwareGraph {
         let is_identified = inference.verdict == Verdict::Identified;
         Self {
             source: source.to_owned(),
-            untold: (!is_identified).then(|| inference.reason.clone()),
+            undetermined: (!is_identified).then(|| inference.reason.clone()),
             nodes: inference.nodes.clone(),
             edges: if is_identified { inference.edges.clone() } else { Vec::new() },
             eccentricities: if is_identified { inference.eccentricities.clone() } else { Vec::new() },
@@ -167,7 +168,7 @@ pub fn differences(graphs: &[FirmwareGraph]) -> Vec<String> {
 
 /// What was measured, by the number of links that a source tells: "0: 80 ns, 1: 122 ns, 2: 145 ns".
 pub fn measured_by_links(graph: &FirmwareGraph, matrix: &Matrix) -> Option<String> {
-    if graph.untold.is_some() || graph.nodes != matrix.nodes {
+    if graph.undetermined.is_some() || graph.nodes != matrix.nodes {
         return None;
     }
     let hops = Graph::of_numbered(&graph.nodes, &graph.edges)?.hops()?;
@@ -185,7 +186,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
     let listed = |edges: &[[u32; 2]]| {
         edges.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
     };
-    match (&one.untold, &other.untold) {
+    match (&one.undetermined, &other.undetermined) {
         (None, None) => {}
         (Some(_), Some(_)) => return None,
         (Some(_), None) => {
@@ -226,7 +227,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
 fn graph_of(source: &str, nodes: Vec<u32>, graph: &Graph, probe_depths: Vec<u32>) -> FirmwareGraph {
     FirmwareGraph {
         source: source.to_owned(),
-        untold: None,
+        undetermined: None,
         edges: graph.numbered_links(&nodes),
         eccentricities: graph.hops().as_ref().map(Hops::eccentricities).unwrap_or_default(),
         nodes,
@@ -459,9 +460,9 @@ mod tests {
 
     #[test]
     fn sources_that_contradict_each_other_are_named() {
-        let source = |name: &str, edges: &[[u32; 2]], untold: Option<&str>| FirmwareGraph {
+        let source = |name: &str, edges: &[[u32; 2]], undetermined: Option<&str>| FirmwareGraph {
             source: name.to_owned(),
-            untold: untold.map(str::to_owned),
+            undetermined: undetermined.map(str::to_owned),
             nodes: vec![0, 1, 2],
             edges: edges.to_vec(),
             eccentricities: vec![1, 1, 1],

@@ -9,8 +9,8 @@ use super::matrix::{Matrix, Unit};
 pub fn hmat_latencies(matrices: &[LocalityMatrix]) -> Option<Matrix> {
     /// HMAT counts picoseconds.
     const PS_PER_NS: f64 = 1e3;
-    let wanted = [Access::Read, Access::Any].map(LocalityKind::Latency);
-    let of = wanted.iter().find_map(|kind| matrices.iter().find(|of| of.is_memory && of.kind == *kind))?;
+    let kinds = [Access::Read, Access::Any].map(LocalityKind::Latency);
+    let of = kinds.iter().find_map(|kind| matrices.iter().find(|of| of.is_memory && of.kind == *kind))?;
     let mut domains: Vec<u32> =
         of.initiators.iter().copied().filter(|domain| of.targets.contains(domain)).collect();
     domains.sort_unstable();

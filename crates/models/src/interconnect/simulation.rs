@@ -4,13 +4,12 @@ use machine::Hertz;
 use serde::Serialize;
 
 use super::description::SocketMachine;
-use super::events::{Load, lines_per_ns};
-use super::fit::{SocketFit, fit, largest, rms};
+use super::fit::{SocketFit, fit};
 use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::triad;
 use super::variant::{Variant, VariantError};
-use crate::memory::error_percent;
+use crate::published::{Misses, missed_percent};
 
 /// One socket.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,8 +101,6 @@ pub struct SocketSimulation {
     pub rms_percent: Option<f64>,
     /// The largest error.
     pub max_percent: Option<f64>,
-    /// By how much the event-by-event run differs from the closed form at most, in per cent.
-    pub events_differ_percent: Option<f64>,
     /// If nothing but memory that asks nobody limited a core.
     pub ceiling_mb_per_s: Option<f64>,
     /// Other readings of the same bandwidths.
@@ -135,8 +132,7 @@ pub fn simulate(
             join(row, machine);
         }
     }
-    let errors: Vec<f64> = rows.iter().filter_map(|row| row.error_percent).collect();
-    let of_errors = |reduce: fn(&[f64]) -> f64| (!errors.is_empty()).then(|| reduce(&errors));
+    let misses = Misses::of(rows.iter().map(|row| row.error_percent));
     Ok(SocketSimulation {
         machine: machine.name.clone(),
         title: machine.title.clone(),
@@ -146,9 +142,8 @@ pub fn simulate(
         core_hz: changed.core_hz.value,
         latency_ns: changed.read_times().matrix_ns(&hops, changed.coherence.value),
         hop_round_trip_ns: changed.hop_round_trip_ns.value,
-        rms_percent: of_errors(rms),
-        max_percent: of_errors(largest),
-        events_differ_percent: events_differ_percent(&changed, &hops),
+        rms_percent: misses.map(|misses| misses.rms_percent),
+        max_percent: misses.map(|misses| misses.max_percent),
         ceiling_mb_per_s: changed
             .ceiling_mb_per_s()
             .filter(|_| changed.coherence.value == Coherence::ProbeFilter),
@@ -182,24 +177,7 @@ fn row(machine: &SocketMachine, hops: &Hops, socket: usize) -> SocketRow {
 fn join(row: &mut SocketRow, machine: &SocketMachine) {
     let published = machine.published.iter().find(|one| one.socket == row.socket);
     row.published_mb_per_s = published.map(|one| one.triad_mb_per_s);
-    row.error_percent = row
-        .triad_mb_per_s
-        .zip(row.published_mb_per_s)
-        .map(|(predicted, published)| error_percent(predicted, published));
-}
-
-/// The run event by event against the closed form, where lines are whole.
-fn events_differ_percent(machine: &SocketMachine, hops: &Hops) -> Option<f64> {
-    /// Enough for every line to come round many times.
-    const LINES: usize = 512;
-    let outstanding = machine.stream.as_ref()?.outstanding_lines.value;
-    let (times, coherence, graph) = (machine.read_times(), machine.coherence.value, machine.graph());
-    let differs = |socket| {
-        let load = Load { socket, outstanding_lines: outstanding.round() as usize, lines: LINES };
-        let found = lines_per_ns(&graph, hops, times, coherence, load);
-        error_percent(found, outstanding.round() / machine.local_ns(hops, socket))
-    };
-    Some(largest(&(0..machine.sockets).map(differs).collect::<Vec<_>>()))
+    row.error_percent = missed_percent(row.triad_mb_per_s, row.published_mb_per_s);
 }
 
 /// Choices of lines under way and lines per row that give the same triads with other latencies.

@@ -97,9 +97,99 @@ pub struct Board {
     pub page_table_levels: Sourced<u32>,
 }
 
-/// A machine: all that its predictions depend on.
+/// How a program goes through its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// A chain of loads in rising order.
+    #[default]
+    LinearChase,
+    /// A chain of loads in one random order.
+    RandomChase,
+    /// Lines in rising order, none waiting for another.
+    Stream,
+}
+
+/// In which unit a test gives its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Unit {
+    /// Nanoseconds per access; lower is better.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// 10^6 bytes per second; higher is better.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+}
+
+impl Unit {
+    /// As it is written behind a number.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::MegabytesPerSecond => "MB/s",
+        }
+    }
+}
+
+/// A program to predict, and on which board without and with the workaround.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// What it is called; no prediction depends on it.
+    pub name: String,
+    /// In words, with what is known and not known of the published test.
+    pub title: String,
+    /// The unit of the number.
+    pub unit: Unit,
+    /// How the program goes through its block.
+    pub program: Program,
+    /// The bytes it goes through, again and again.
+    pub block_bytes: Bytes,
+    /// From one access to the next in memory.
+    pub stride_bytes: Sourced<Bytes>,
+    /// The board without the workaround.
+    pub off: String,
+    /// The board with it.
+    pub on: String,
+}
+
+impl Test {
+    /// The board on which the test runs without or with the workaround.
+    pub fn board(&self, workaround: Workaround) -> &str {
+        match workaround {
+            Workaround::Off => &self.off,
+            Workaround::On => &self.on,
+        }
+    }
+}
+
+/// Published numbers of one test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The test that predicts them.
+    pub test: String,
+    /// Without the workaround.
+    pub off: Option<f64>,
+    /// With it.
+    pub on: Option<f64>,
+    /// How near the model has to come; numbers without it are shown and not used by the fit.
+    pub tolerance_percent: Option<f64>,
+    /// The number with the workaround is the one that shows what a fit is worth that was not shown it.
+    #[serde(default)]
+    pub hold_out_on: bool,
+    /// Who published them, of which machine.
+    pub source: String,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct MemoryMachine {
     /// What the command line calls it.
     pub name: String,
@@ -125,7 +215,11 @@ pub struct MemoryMachine {
     #[serde(default)]
     pub page_placement: PagePlacement,
     /// Programs to predict.
-    pub test: Vec<super::prediction::Test>,
+    #[serde(default)]
+    pub test: Vec<Test>,
+    /// Joined to predictions after they were made.
+    #[serde(default)]
+    pub published: Vec<Published>,
 }
 
 /// Whether a workaround is on.

@@ -6,9 +6,9 @@ use stats::median;
 
 use super::co_run::class_slowdowns;
 use super::description::{
-    CLASSES, ClockDescription, IdleDescription, KIND, LevelDescription, SPEED_MIN, SchedulingMachine, Speeds,
+    CLASSES, ClockDescription, IdleDescription, LevelDescription, SPEED_MIN, SchedulingMachine, Speeds,
 };
-use crate::machine_file::Sourced;
+use crate::machine_file::{MachineKind, Sourced};
 
 /// How long a thread runs before another of the same CPU gets its turn, in nanoseconds.
 const SLICE_NS: f64 = 3e6;
@@ -74,7 +74,7 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
     }
     levels.reverse();
     Some(SchedulingMachine {
-        kind: KIND.to_owned(),
+        kind: MachineKind::Threads.name().to_owned(),
         name: "host".to_owned(),
         title: subject.title.to_owned(),
         cpus: Sourced::new(cpus, "CPUs that may be used"),
@@ -225,7 +225,7 @@ mod tests {
         let machine = measured(&subject).expect("two CPUs");
         assert_eq!(machine.last_level(), None);
         let text = toml::to_string(&machine).expect("a machine is a file");
-        assert_eq!(super::super::parse(&text, "host").expect("and the file is read"), machine);
+        assert_eq!(crate::parse::<SchedulingMachine>(&text, "host").expect("and the file is read"), machine);
         assert!(machine.clock.hz_by_awake.source.starts_with("unknown") && machine.idle.is_empty());
         assert!(
             machine.level[0].speed_of_two.as_ref().is_some_and(|one| one.source.starts_with("not measured"))

@@ -28,7 +28,7 @@ pub fn firmware_links_page(links: &FirmwareLinks) -> Page {
 }
 
 fn answer(links: &FirmwareLinks) -> Statement {
-    let reporting = links.graphs.iter().filter(|graph| graph.untold.is_none()).count();
+    let reporting = links.graphs.iter().filter(|graph| graph.undetermined.is_none()).count();
     match links.findings.as_slice() {
         [first, ..] => Statement::look(format!("The sources differ: {first}.")),
         [] if reporting > 1 => Statement::good("The sources agree."),
@@ -47,7 +47,7 @@ fn because(links: &FirmwareLinks) -> Vec<Statement> {
 fn sources(links: &FirmwareLinks) -> Table {
     Table::of("sources", &links.graphs)
         .word("source", |graph| &graph.source)
-        .prose("links", |graph| match &graph.untold {
+        .prose("links", |graph| match &graph.undetermined {
             Some(why) => format!("none: {why}"),
             None => node_links(&graph.edges),
         })

@@ -1,16 +1,10 @@
-//! From the text of a machine file to a machine, or to what is wrong with it, where, and what to do.
+//! What a memory of a machine file must hold to: what is wrong otherwise, where, and what to do.
 
 use machine::Bytes;
-use serde::Deserialize;
 
-use super::description::{
-    Board, CacheDescription, MemoryMachine, PrefetchDescription, TranslationDescription,
-    WorkaroundDescription,
-};
-use super::geometry::{LEVELS_MAX, PagePlacement};
-use super::prediction::{Program, Test};
-use super::published::Published;
-use crate::machine_file::{DescriptionError, Possible, Sourced, read, require, within};
+use super::description::{MemoryMachine, Program, Published, Test};
+use super::geometry::LEVELS_MAX;
+use crate::machine_file::{MachineFile, MachineKind, Possible, require, within};
 
 /// Clocks outside of this are typing errors.
 const CLOCK_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
@@ -25,67 +19,19 @@ const STEPS_MAX: u64 = 1 << 26;
 /// More sets or entries than this are a typing error: a cache of 1 GiB in lines of 64 bytes.
 const PLACES_MAX: u64 = 1 << 24;
 
-/// A machine and, apart from it, what others published of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Described {
-    /// The machine.
-    pub machine: MemoryMachine,
-    /// Published numbers, which no prediction reads.
-    pub published: Vec<Published>,
+impl MachineFile for MemoryMachine {
+    const KIND: MachineKind = MachineKind::Memory;
+
+    fn possible(&self) -> Possible {
+        possible_sizes(self)?;
+        possible_numbers(self)?;
+        possible_boards(self)?;
+        self.test.iter().enumerate().try_for_each(|(index, test)| possible_test(self, index, test))?;
+        self.published.iter().try_for_each(|published| possible_publication(self, published))
+    }
 }
 
-/// The file as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    title: String,
-    line_bytes: Bytes,
-    load_bytes_per_core_cycle: Sourced<f64>,
-    dram_ns: Sourced<f64>,
-    cache: Vec<CacheDescription>,
-    translation: TranslationDescription,
-    prefetch: PrefetchDescription,
-    workaround: WorkaroundDescription,
-    board: Vec<Board>,
-    #[serde(default)]
-    page_placement: PagePlacement,
-    #[serde(default)]
-    test: Vec<Test>,
-    #[serde(default)]
-    published: Vec<Published>,
-}
-
-/// Reads the text of a machine file; `file` is its name in messages.
-///
-/// # Errors
-/// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
-pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
-    let parsed: File = read(text, file, |file: &File| {
-        possible_sizes(file)?;
-        possible_numbers(file)?;
-        possible_boards(file)?;
-        file.test.iter().enumerate().try_for_each(|(index, test)| possible_test(file, index, test))?;
-        file.published.iter().try_for_each(|published| possible_publication(file, published))
-    })?;
-    let machine = MemoryMachine {
-        name: parsed.name,
-        title: parsed.title,
-        line_bytes: parsed.line_bytes,
-        load_bytes_per_core_cycle: parsed.load_bytes_per_core_cycle,
-        dram_ns: parsed.dram_ns,
-        cache: parsed.cache,
-        translation: parsed.translation,
-        prefetch: parsed.prefetch,
-        workaround: parsed.workaround,
-        board: parsed.board,
-        page_placement: parsed.page_placement,
-        test: parsed.test,
-    };
-    Ok(Described { machine, published: parsed.published })
-}
-
-fn possible_sizes(machine: &File) -> Possible {
+fn possible_sizes(machine: &MemoryMachine) -> Possible {
     let translation = &machine.translation;
     let line_bytes = machine.line_bytes.0;
     for (key, bytes, least) in [
@@ -136,7 +82,7 @@ fn possible_cost(key: impl Into<String>, value: f64, is_positive: bool) -> Possi
     require(is_possible, key, || format!("is {value}; give {least}"))
 }
 
-fn possible_numbers(machine: &File) -> Possible {
+fn possible_numbers(machine: &MemoryMachine) -> Possible {
     let (translation, prefetch) = (&machine.translation, &machine.prefetch);
     for (key, value, is_positive) in [
         ("load_bytes_per_core_cycle", &machine.load_bytes_per_core_cycle, true),
@@ -160,7 +106,7 @@ fn possible_numbers(machine: &File) -> Possible {
     Ok(())
 }
 
-fn possible_boards(machine: &File) -> Possible {
+fn possible_boards(machine: &MemoryMachine) -> Possible {
     require(!machine.board.is_empty(), "board", || "is missing; give at least one".to_owned())?;
     for board in &machine.board {
         let key = |what: &str| format!("board {} {what}", board.name);
@@ -176,7 +122,7 @@ fn possible_boards(machine: &File) -> Possible {
     Ok(())
 }
 
-fn possible_test(machine: &File, index: usize, test: &Test) -> Possible {
+fn possible_test(machine: &MemoryMachine, index: usize, test: &Test) -> Possible {
     let key = format!("test {}", test.name);
     require(machine.test[..index].iter().all(|other| other.name != test.name), &key, || {
         "stands twice; give each test a name of its own".to_owned()
@@ -200,7 +146,7 @@ fn possible_test(machine: &File, index: usize, test: &Test) -> Possible {
     })
 }
 
-fn possible_publication(machine: &File, published: &Published) -> Possible {
+fn possible_publication(machine: &MemoryMachine, published: &Published) -> Possible {
     let key = format!("published {}", published.test);
     require(machine.test.iter().any(|test| test.name == published.test), &key, || {
         "is of no test that the file describes".to_owned()
