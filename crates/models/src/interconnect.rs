@@ -13,7 +13,6 @@ mod firmware;
 mod fit;
 mod graph;
 mod groups;
-mod hmat;
 mod inference;
 mod latency;
 mod matrix;
@@ -29,12 +28,12 @@ pub use clusters::{
 pub use contrast::contrast;
 pub use description::{PublishedTriad, SocketMachine, StreamDescription};
 pub use firmware::{
-    FirmwareError, FirmwareGraph, differences, measured_by_links, northbridge_graph, upi_graph,
+    FirmwareError, FirmwareGraph, differences, hmat_latencies, measured_by_links, northbridge_graph,
+    upi_graph,
 };
 pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use groups::{GroupLevel, GroupsOfSize, LevelName, groups};
-pub use hmat::hmat_latencies;
 pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use latency::{Coherence, ReadTimes};
 pub use matrix::{MEMBERS_MAX, Matrix, MatrixError, Member, NODES_MAX, Unit};

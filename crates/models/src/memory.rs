@@ -17,7 +17,6 @@ mod measured_fit;
 mod measured_result;
 mod measured_scenarios;
 mod measured_trust;
-mod possible;
 mod prediction;
 mod simulation;
 mod simulator;

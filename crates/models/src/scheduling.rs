@@ -8,7 +8,6 @@
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
 mod break_even;
-mod co_run;
 mod compiled;
 mod description;
 mod engine;
@@ -22,14 +21,13 @@ mod speed;
 mod throughput;
 
 pub use break_even::{Packing, PackingPoint, packing};
-pub use co_run::class_slowdowns;
 pub use compiled::Compiled;
 pub use description::{
     CLASSES, Class, ClockDescription, IdleDescription, LevelDescription, Policy, PublishedGain,
     SchedulingMachine, Speeds,
 };
 pub use engine::{Engine, Totals};
-pub use host::{Measured, measured};
+pub use host::{Measured, class_slowdowns, measured};
 pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
 pub use pace::thread_speeds;
 pub use simulation::{GainRow, JoinedNumber, PolicyGain, PolicyRow, SchedulingSimulation, simulate};

@@ -1,6 +1,5 @@
 //! Linked sockets and nodes: their graph as a picture and for other programs, and words that several pages share.
 
-mod firmware;
 mod graph;
 
 use std::collections::BTreeMap;
@@ -9,7 +8,6 @@ use std::fmt::Display;
 use models::interconnect::Alternative;
 use record::GateVerdict;
 
-pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 pub(crate) use graph::draw as draw_graph;
 pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
 

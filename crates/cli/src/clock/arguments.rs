@@ -90,7 +90,7 @@ pub(crate) struct WatchArguments {
     /// Keep this file up to date with metrics in Prometheus' text format, such as /var/lib/node_exporter/sidestep.prom
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
-    /// Pretend that a CPU's counter has a fault, to see what would be reported: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
+    /// Pretend that a CPU's counter has a fault, to see what would be shown: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,
 }

@@ -9,6 +9,7 @@ use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::triad;
 use super::variant::{Variant, VariantError};
+use crate::machine_file::Sourced;
 use crate::published::{Misses, missed_percent};
 
 /// One socket.
@@ -240,33 +241,23 @@ fn is_same_order(one: &[u32], other: &[u32]) -> bool {
 
 fn numbers(machine: &SocketMachine) -> Vec<NamedNumber> {
     let number = |name, value: String, source: &str| NamedNumber { name, value, source: source.to_owned() };
+    let of = |name, of: &Sourced<f64>, unit: &str| number(name, format!("{} {unit}", of.value), &of.source);
     let links: Vec<String> = machine.links.value.iter().map(|[from, to]| format!("{from}-{to}")).collect();
     let mut numbers = vec![
         number("links", links.join(" "), &machine.links.source),
         number("core_hz", format!("{} GHz", machine.core_hz.value.0 / 1e9), &machine.core_hz.source),
-        number(
-            "near_core_cycles",
-            format!("{} cycles", machine.near_core_cycles.value),
-            &machine.near_core_cycles.source,
-        ),
-        number("near_ns", format!("{} ns", machine.near_ns.value), &machine.near_ns.source),
-        number(
-            "hop_round_trip_ns",
-            format!("{} ns", machine.hop_round_trip_ns.value),
-            &machine.hop_round_trip_ns.source,
-        ),
+        of("near_core_cycles", &machine.near_core_cycles, "cycles"),
+        of("near_ns", &machine.near_ns, "ns"),
+        of("hop_round_trip_ns", &machine.hop_round_trip_ns, "ns"),
     ];
     if let Some(stream) = &machine.stream {
-        let (lines, demand) = (&stream.outstanding_lines, &stream.demand_lines_per_row);
-        numbers.push(number("outstanding_lines", format!("{} lines", lines.value), &lines.source));
-        numbers.push(number("demand_lines_per_row", format!("{} lines", demand.value), &demand.source));
+        numbers.push(of("outstanding_lines", &stream.outstanding_lines, "lines"));
+        numbers.push(of("demand_lines_per_row", &stream.demand_lines_per_row, "lines"));
     }
-    if let Some(dram) = &machine.dram_ns {
-        numbers.push(number("dram_ns", format!("{} ns", dram.value), &dram.source));
-    }
-    if let Some(idle) = &machine.idle_near_ns {
+    numbers.extend(machine.dram_ns.as_ref().map(|dram| of("dram_ns", dram, "ns")));
+    numbers.extend(machine.idle_near_ns.as_ref().map(|idle| {
         let [low, high] = idle.value;
-        numbers.push(number("idle_near_ns", format!("{low} to {high} ns"), &idle.source));
-    }
+        number("idle_near_ns", format!("{low} to {high} ns"), &idle.source)
+    }));
     numbers
 }
