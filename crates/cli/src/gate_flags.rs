@@ -155,7 +155,6 @@ mod tests {
             ("history --gate", None),
             ("machine --strict", None),
             ("flaws show mds --gate", None),
-            ("sockets export --gate", None),
         ] {
             let found = command().try_get_matches_from(["sidestep"].into_iter().chain(words.split(' ')));
             assert_eq!(found.ok().map(|matches| asked(&matches)), expected, "{words}");

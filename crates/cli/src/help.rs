@@ -77,7 +77,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["clock", "watch"],
         &[
             ("clock watch", "until Ctrl-C, a probe each second"),
-            ("clock watch --metrics-listen 127.0.0.1:9310", "for a Prometheus scraper"),
+            ("clock watch --metrics-file sidestep.prom", "for the textfile collector of node_exporter"),
             ("clock watch --json --budget 1h", "one JSON document per event"),
         ],
     ),

@@ -23,7 +23,7 @@ pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 pub use judge::judge;
 pub use socket_gate::{GoodMachine, socket_gate};
-pub use sockets::{NodeTable, node_table, socket_account};
+pub use sockets::{node_latencies, socket_account};
 
 use record::{Levels, Record};
 

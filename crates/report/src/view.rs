@@ -39,7 +39,7 @@ pub use clusters::clusters_page;
 pub use comparison::{COMPARISON_DATA, comparison_page};
 pub use drift::drift_page;
 pub use experiment::experiment_page;
-pub use firmware_links::firmware_links_page;
+pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
 pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::fleet_check_page;
 pub use fleet_rows::fleet_rows_page;

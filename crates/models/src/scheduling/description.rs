@@ -5,14 +5,8 @@ use std::ops::RangeInclusive;
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
-use super::compiled::Compiled;
-use super::published::PublishedGain;
-use crate::machine_file::{
-    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
-};
+use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
 
-/// What a file says of itself under `kind`.
-pub const KIND: &str = "scheduling";
 /// More CPUs than this are a typing error: the next event is found by looking at each.
 const CPUS_MAX: usize = 256;
 /// Clocks outside of this are typing errors, in hertz: no processor was driven to 10 GHz.
@@ -142,12 +136,92 @@ impl IdleDescription {
     }
 }
 
+/// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The first idle CPU in the order of their numbers.
+    InOrder,
+    /// Any idle CPU.
+    Random,
+    /// The first idle CPU of the emptiest smallest unit: the first hotfix.
+    ModulesFirst,
+    /// The same with units that park later: both hotfixes.
+    ModulesFirstPatient,
+    /// An idle CPU of the fullest unit, so that others sleep.
+    Pack,
+    /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
+    KernelLike,
+    /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
+    /// scheduling. Where one such cache serves all CPUs it is the same.
+    ProcessGrouping,
+    /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
+    DataAware,
+    /// Each thread on the CPU that a plan gives it, whatever else is idle: no policy of a scheduler, but what pinning does.
+    Pinned,
+}
+
+impl Policy {
+    /// All that a scheduler may have.
+    pub const ALL: [Self; 8] = [
+        Self::InOrder,
+        Self::Random,
+        Self::ModulesFirst,
+        Self::ModulesFirstPatient,
+        Self::Pack,
+        Self::KernelLike,
+        Self::ProcessGrouping,
+        Self::DataAware,
+    ];
+
+    /// How it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InOrder => "in-order",
+            Self::Random => "random",
+            Self::ModulesFirst => "modules-first",
+            Self::ModulesFirstPatient => "modules-first-patient",
+            Self::Pack => "pack",
+            Self::KernelLike => "kernel-like",
+            Self::ProcessGrouping => "process-grouping",
+            Self::DataAware => "data-aware",
+            Self::Pinned => "pinned",
+        }
+    }
+
+    /// True if units park later under it.
+    pub fn is_patient(self) -> bool {
+        self == Self::ModulesFirstPatient
+    }
+}
+
+/// A gain that somebody measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PublishedGain {
+    /// What ran.
+    pub workload: String,
+    /// How many threads; absent where nobody says.
+    pub threads: Option<usize>,
+    /// The placement that the gain is over.
+    pub over: Policy,
+    /// From and to, in per cent; a single number stands twice.
+    pub gain_percent: [f64; 2],
+    /// The number was used to choose one of the machine's: meeting it is no merit.
+    #[serde(default)]
+    pub fitted: bool,
+    /// Who published it.
+    pub source: String,
+}
+
 /// A machine for schedulers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingMachine {
-    /// Always `KIND`.
+    /// What such files state.
     pub kind: String,
     /// Short name.
     pub name: String,
@@ -189,12 +263,6 @@ impl SchedulingMachine {
         let is_meant =
             |level: &&LevelDescription| level.has_last_level_cache() && level.cpus.value < self.cpus.value;
         self.level.iter().find(is_meant)
-    }
-
-    /// The largest level below the whole machine whose units hold data that their CPUs share: where partners are in reach of each
-    /// other or not. None where they are so anywhere or nowhere.
-    pub fn sharing_level(&self) -> Option<&LevelDescription> {
-        Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
     }
 
     /// True if units fall asleep, so that fewer than all may be awake.
@@ -279,27 +347,19 @@ fn said(speeds: Speeds) -> String {
     }
 }
 
-/// Whether the text of a machine file says that it is for schedulers.
-pub fn is_described(text: &str) -> bool {
-    is_of_kind(text, KIND)
-}
+impl MachineFile for SchedulingMachine {
+    const KIND: MachineKind = MachineKind::Threads;
 
-/// Reads a machine; `file` is its name for messages.
-///
-/// # Errors
-/// What is wrong, where, and what would be right.
-pub fn parse(text: &str, file: &str) -> Result<SchedulingMachine, DescriptionError> {
-    read(text, file, |machine| {
-        possible_shape(machine)?;
-        machine.level.iter().try_for_each(|level| possible_level(machine, level))?;
-        possible_times(machine)?;
-        machine.idle.iter().try_for_each(|idle| possible_idle(machine, idle))?;
-        machine.published.iter().try_for_each(possible_publication)
-    })
+    fn possible(&self) -> Possible {
+        possible_shape(self)?;
+        self.level.iter().try_for_each(|level| possible_level(self, level))?;
+        possible_times(self)?;
+        self.idle.iter().try_for_each(|idle| possible_idle(self, idle))?;
+        self.published.iter().try_for_each(possible_publication)
+    }
 }
 
 fn possible_shape(machine: &SchedulingMachine) -> Possible {
-    require_kind(&machine.kind, KIND)?;
     let all = machine.cpus.value;
     within("cpus", all, 1..=CPUS_MAX)?;
     require(!machine.level.is_empty(), "level", || {
@@ -394,13 +454,11 @@ fn possible_publication(published: &PublishedGain) -> Possible {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known::KNOWN;
     use super::*;
     use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
-        let text = KNOWN[0].2;
         let changes = [
             ("cpus = { value = 8", "cpus = { value = 7", "level module"),
             ("cpus = { value = 8", "cpus = { value = 0", "cpus is 0"),
@@ -424,6 +482,6 @@ mod tests {
                 "level l3, last_level_cache",
             ),
         ];
-        are_refused(text, parse, &changes);
+        are_refused::<SchedulingMachine>("fx-8150", &changes);
     }
 }

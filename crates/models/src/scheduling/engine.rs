@@ -9,9 +9,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use stats::Random;
 
 use super::compiled::Compiled;
-use super::description::CLASSES;
+use super::description::{CLASSES, Policy};
 use super::load::{Load, Step};
-use super::policy::{self, Policy, View};
+use super::policy::{self, View};
 
 /// Stream of the policy's random numbers; threads have the streams below it.
 const STREAM_OF_POLICY: u64 = 1 << 32;

@@ -1,9 +1,9 @@
 //! How fast each thread of a load goes, apart from the others.
 
 use super::compiled::Compiled;
+use super::description::Policy;
 use super::engine::Engine;
 use super::load::Load;
-use super::policy::Policy;
 
 /// What is not counted at the beginning of a run.
 const WARM_UP_NS: f64 = 1e7;

@@ -4,16 +4,15 @@
 mod enumeration;
 
 use models::scheduling::{
-    Class, Compiled, Engine, KNOWN, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
-    SchedulingSimulation, SharedSet, Step, Thread, parse, simulate, throughput,
+    Class, Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
+    SchedulingSimulation, SharedSet, Step, Thread, simulate, throughput,
 };
 use proptest::prelude::*;
 
 use enumeration::{Chip, gain_percent};
 
 fn known(name: &str) -> SchedulingMachine {
-    let (_, file, text) = KNOWN.iter().find(|(known, ..)| *known == name).expect(name);
-    parse(text, file).expect(file)
+    models::known(name).expect(name)
 }
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
@@ -99,7 +98,7 @@ proptest! {
             modules * size,
             ghz.iter().map(|ghz| ghz * 1e9).collect::<Vec<_>>(),
         );
-        let machine = parse(&text, "x.toml").expect("a chip");
+        let machine: SchedulingMachine = models::parse(&text, "x.toml").expect("a chip");
         let found = simulate(&machine, Scenario { seed, ..scenario(Policy::ModulesFirst, [threads; 2]) });
         let row = &found.rows[0];
         let chip = Chip { modules, size, speed_of_two, ghz: &ghz };
@@ -117,7 +116,8 @@ proptest! {
 
 #[test]
 fn no_prediction_changes_when_every_published_number_does() {
-    for (name, ..) in KNOWN {
+    for file in models::known_machines_of(models::MachineKind::Threads) {
+        let name = file.name;
         let honest = known(name);
         let mut forged = honest.clone();
         for one in &mut forged.published {

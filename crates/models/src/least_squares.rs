@@ -1,23 +1,23 @@
-//! Least squares in a handful of unknowns, and how well their errors tell them. Deterministic: no random starts.
+//! Least squares in a handful of unknowns, on straight lines and on others, and how well the errors determine them. Deterministic: no random starts.
 
 /// Relative step for derivatives, of a logarithm.
 const STEP: f64 = 1e-4;
 /// Rounds of improvement; far more than needed, as the functions are almost straight.
 const ROUNDS: usize = 200;
-/// A direction along which all errors together move by less than this share of the best-told direction is not told.
-const TOLD_SHARE: f64 = 1e-2;
+/// A direction along which all errors together move by less than this share of the best-determined direction is undetermined.
+const DETERMINED_SHARE: f64 = 1e-2;
 
-/// How well errors tell their unknowns.
+/// How well errors determine their unknowns.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Weighed {
-    /// Directions that are told.
-    pub(super) rank: usize,
+pub(crate) struct Weighed {
+    /// Directions that are determined.
+    pub(crate) rank: usize,
     /// One standard deviation of each unknown if each error has one of 1; none if nothing holds it.
-    pub(super) deviations: Vec<Option<f64>>,
+    pub(crate) deviations: Vec<Option<f64>>,
 }
 
 /// The unknowns with the least sum of squared errors, by damped Gauss-Newton steps (Levenberg-Marquardt).
-pub(super) fn least_squares(start: &[f64], errors: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
+pub(crate) fn least_squares(start: &[f64], errors: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let squares = |at: &[f64]| errors(at).iter().map(|error| error * error).sum::<f64>();
     let (mut best, mut least) = (start.to_vec(), squares(start));
     let mut damping = 1e-3;
@@ -51,13 +51,40 @@ pub(super) fn least_squares(start: &[f64], errors: impl Fn(&[f64]) -> Vec<f64>) 
     best
 }
 
+/// The unknowns that make rows x unknowns nearest to the values; none if the rows do not tell them.
+pub(crate) fn on_lines(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
+    let unknowns = rows.first()?.len();
+    if rows.len() < unknowns {
+        return None;
+    }
+    let mut matrix = vec![vec![0.0; unknowns]; unknowns];
+    let mut right = vec![0.0; unknowns];
+    for (row, value) in rows.iter().zip(values) {
+        for (at, factor) in row.iter().enumerate() {
+            right[at] += factor * value;
+            for (to, other) in matrix[at].iter_mut().zip(row) {
+                *to += factor * other;
+            }
+        }
+    }
+    // Columns that are (nearly) sums of others would be solved by rounding errors alone.
+    let scale = (0..unknowns).map(|at| matrix[at][at]).fold(0.0, f64::max);
+    for (at, row) in matrix.iter_mut().enumerate() {
+        if row[at] <= scale * f64::EPSILON {
+            return None;
+        }
+    }
+    solved(matrix, right).filter(|found| found.iter().all(|one| one.is_finite()))
+}
+
 /// Sensitivities of all errors to all unknowns, weighed.
-pub(super) fn weigh(at: &[f64], errors: impl Fn(&[f64]) -> Vec<f64>) -> Weighed {
+pub(crate) fn weigh(at: &[f64], errors: impl Fn(&[f64]) -> Vec<f64>) -> Weighed {
     let matrix = normal(&jacobian(at, &errors));
     let mut values = eigenvalues(matrix.clone());
     values.sort_by(|a, b| b.total_cmp(a));
     let largest = values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
-    let rank = values.iter().filter(|value| value.max(0.0).sqrt() > TOLD_SHARE * largest.sqrt()).count();
+    let rank =
+        values.iter().filter(|value| value.max(0.0).sqrt() > DETERMINED_SHARE * largest.sqrt()).count();
     let deviations = (0..at.len()).map(|unknown| {
         let mut unit = vec![0.0; at.len()];
         unit[unknown] = 1.0;
@@ -91,7 +118,7 @@ fn normal(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 /// Gauss's elimination with the largest pivot; `None` if the matrix is singular.
-pub(crate) fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let count = right.len();
     for column in 0..count {
         let pivot =
@@ -170,5 +197,14 @@ mod tests {
         let mut values = eigenvalues(vec![vec![2.0, 1.0], vec![1.0, 2.0]]);
         values.sort_by(f64::total_cmp);
         assert!((values[0] - 1.0).abs() < 1e-12 && (values[1] - 3.0).abs() < 1e-12, "{values:?}");
+    }
+
+    #[test]
+    fn a_line_through_three_points() {
+        let rows = [vec![1.0, 0.0], vec![1.0, 1.0], vec![1.0, 2.0]];
+        let found = on_lines(&rows, &[1.0, 3.0, 5.0]).expect("determined");
+        assert!((found[0] - 1.0).abs() < 1e-12 && (found[1] - 2.0).abs() < 1e-12);
+        assert_eq!(on_lines(&rows[..1], &[1.0]), None);
+        assert_eq!(on_lines(&[vec![1.0, 0.0], vec![1.0, 0.0]], &[1.0, 2.0]), None);
     }
 }
