@@ -233,8 +233,8 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("place --metric 'ops: ([0-9]+)' --better higher -- ./server", "by a number it prints"),
             ("place --export taskset -- ./program", "also print a script that binds the threads"),
             (
-                "place --threads 1..8 -- ./program -t {threads}",
-                "at which number of threads placement matters",
+                "place --pid 4242 --metric-command 'COMMAND'",
+                "a process that runs; COMMAND prints a number that rises with its work",
             ),
         ],
     ),

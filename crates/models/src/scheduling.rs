@@ -13,7 +13,6 @@ mod description;
 mod engine;
 mod host;
 mod load;
-mod pace;
 mod plan;
 mod policy;
 mod simulation;
@@ -29,6 +28,5 @@ pub use description::{
 pub use engine::{Engine, Totals};
 pub use host::{Measured, class_slowdowns, measured};
 pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
-pub use pace::thread_speeds;
 pub use simulation::{GainRow, JoinedNumber, PolicyGain, PolicyRow, SchedulingSimulation, simulate};
 pub use throughput::{Gain, Throughput, gain, throughput};

@@ -51,7 +51,7 @@ pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;
 pub use measured_sockets::measured_sockets_page;
 pub use memory::{MemoryView, memory_page};
-pub use place::{place_page, place_sweep_page};
+pub use place::place_page;
 pub use plan::plan_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;

@@ -127,7 +127,6 @@ fn of_records() -> Vec<(&'static str, Value)> {
         ("guard", schema_for!(record::GuardOutcome).to_value()),
         ("guard-baseline", schema_for!(record::GuardBaseline).to_value()),
         ("place", schema_for!(record::PlaceOutcome).to_value()),
-        ("place-sweep", schema_for!(record::PlaceSweep).to_value()),
         ("fleet-rows", schema_for!(record::FleetRows).to_value()),
         ("fleet-metrics", schema_for!(record::MetricRow).to_value()),
         ("fleet-nodes", schema_for!(record::NodeRow).to_value()),

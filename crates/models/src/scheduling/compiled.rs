@@ -49,9 +49,6 @@ pub struct Compiled {
     pub(super) ghz_by_awake: Vec<f64>,
     pub(super) rests: Vec<Rest>,
     pub(super) slice_ns: f64,
-    pub(super) remote_wake_ns: f64,
-    pub(super) remote_queue_ns: f64,
-    pub(super) local_queue_ns: f64,
     pub(super) hot_ns: f64,
     /// A change of who runs on a CPU changes speeds in so many CPUs around it.
     pub(super) coupled_cpus: usize,
@@ -107,9 +104,6 @@ impl Compiled {
             ghz_by_awake: machine.clock.hz_by_awake.value.iter().map(|hz| hz.0 / 1e9).collect(),
             rests: rests.collect(),
             slice_ns: machine.slice_ns.value,
-            remote_wake_ns: machine.remote_wake_ns.as_ref().map_or(0.0, |ns| ns.value),
-            remote_queue_ns: machine.remote_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
-            local_queue_ns: machine.local_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
             hot_ns: machine.hot_ns.as_ref().map_or(0.0, |ns| ns.value),
             levels,
         }

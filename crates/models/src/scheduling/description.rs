@@ -122,20 +122,6 @@ pub struct IdleDescription {
     pub asleep: bool,
 }
 
-impl IdleDescription {
-    /// A state that every CPU is in as soon as it has nothing to do.
-    pub fn of_any_rest(exit_ns: f64, source: &str) -> Self {
-        Self {
-            name: "any rest".to_owned(),
-            level: None,
-            after_ns: Sourced::new(0.0, source),
-            patient_after_ns: None,
-            exit_ns: Sourced::new(exit_ns, source),
-            asleep: false,
-        }
-    }
-}
-
 /// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -238,12 +224,6 @@ pub struct SchedulingMachine {
     pub idle: Vec<IdleDescription>,
     /// How long a thread runs before another of the same CPU gets its turn.
     pub slice_ns: Sourced<f64>,
-    /// What waking a thread on an idle CPU adds to its work if another CPU wakes it; nothing if absent.
-    pub remote_wake_ns: Option<Sourced<f64>>,
-    /// The same on a CPU that another thread has: it waits there for its turn. Nothing if absent.
-    pub remote_queue_ns: Option<Sourced<f64>>,
-    /// The same on the waker's own CPU if others wait there besides the waker. Nothing if absent.
-    pub local_queue_ns: Option<Sourced<f64>>,
     /// A thread that waits for its CPU is left there by others until it has not run for so long; 0 if absent: an idle CPU takes it at
     /// once.
     pub hot_ns: Option<Sourced<f64>>,
@@ -284,16 +264,6 @@ impl SchedulingMachine {
         machine
     }
 
-    /// The times that a description may leave out, with their keys.
-    fn optional_ns(&self) -> [(&'static str, Option<&Sourced<f64>>); 4] {
-        [
-            ("remote_wake_ns", self.remote_wake_ns.as_ref()),
-            ("remote_queue_ns", self.remote_queue_ns.as_ref()),
-            ("local_queue_ns", self.local_queue_ns.as_ref()),
-            ("hot_ns", self.hot_ns.as_ref()),
-        ]
-    }
-
     /// Every number of the machine with the name of its place and its source.
     pub fn numbers(&self) -> Vec<(String, String, &str)> {
         let clocks: Vec<String> =
@@ -303,9 +273,9 @@ impl SchedulingMachine {
             ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
             ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
         ];
-        for (key, ns) in self.optional_ns() {
-            rows.extend(ns.map(|ns| (key.to_owned(), ns.value.to_string(), ns.source.as_str())));
-        }
+        rows.extend(
+            self.hot_ns.as_ref().map(|ns| ("hot_ns".to_owned(), ns.value.to_string(), ns.source.as_str())),
+        );
         for level in &self.level {
             let optional = [
                 row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
@@ -417,10 +387,7 @@ fn possible_times(machine: &SchedulingMachine) -> Possible {
     let are_clocks = !clocks.is_empty() && clocks.iter().all(|hz| CLOCK_RANGE_HZ.contains(&hz.0));
     require(are_clocks, "clock.hz_by_awake", || "gives no clocks of 1 MHz to 10 GHz".to_owned())?;
     within("slice_ns", machine.slice_ns.value, SLICE_MIN_NS..=TIME_MAX_NS)?;
-    for (key, ns) in machine.optional_ns() {
-        within(key, ns.map_or(0.0, |ns| ns.value), 0.0..=TIME_MAX_NS)?;
-    }
-    Ok(())
+    within("hot_ns", machine.hot_ns.as_ref().map_or(0.0, |ns| ns.value), 0.0..=TIME_MAX_NS)
 }
 
 fn possible_idle(machine: &SchedulingMachine, idle: &IdleDescription) -> Possible {

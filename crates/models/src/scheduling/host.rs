@@ -85,9 +85,6 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
             SLICE_NS,
             "assumed: the order of Linux's slices; matters only with more threads than CPUs",
         ),
-        remote_wake_ns: None,
-        remote_queue_ns: None,
-        local_queue_ns: None,
         hot_ns: Some(Sourced::new(HOT_NS, "Linux, kernel/sched/fair.c: sysctl_sched_migration_cost")),
         published: Vec::new(),
     })

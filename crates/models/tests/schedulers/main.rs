@@ -300,28 +300,6 @@ fn a_thread_that_waits_runs_only_when_it_is_woken() {
     assert_eq!(totals.events, 1000);
 }
 
-#[test]
-fn a_wake_where_others_wait_adds_to_a_handover_that_alone_it_does_not() {
-    let mut machine = known("jacobsville");
-    machine.local_queue_ns = Some(models::Sourced { value: 500.0, source: String::new() });
-    let compiled = Compiled::new(&machine, false);
-    let thread = |steps: Vec<Step>| Thread { steps, private_bytes: 0, shared_set: None, process: 0 };
-    let work = Step::Compute(Class::Integer, Length::Fixed(1000.0));
-    for (pairs, work_share) in [(1, 1.0), (2, 1000.0 / 1500.0)] {
-        let threads = (0..pairs).flat_map(|pair| {
-            let first = 2 * pair;
-            [
-                thread(vec![work, Step::Wake(first + 1), Step::Wait]),
-                thread(vec![Step::Wait, work, Step::Wake(first)]),
-            ]
-        });
-        let load = Load { threads: threads.collect(), shared_sets: Vec::new() };
-        let on_one = vec![0; 2 * pairs];
-        let totals = Engine::new(&compiled, &load, Policy::Pinned, &on_one, 1).run_until(1e7);
-        assert!((totals.work_cycles / 1e7 - work_share).abs() < 1e-2, "{pairs} pairs: {totals:?}");
-    }
-}
-
 /// At 1 GHz; a cache of 4 MiB per cluster, and three times the time for a thread of whose data nothing fits.
 #[test]
 fn working_sets_compete_for_the_cache_of_a_unit_and_a_shared_one_counts_once() {

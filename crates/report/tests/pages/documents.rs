@@ -2,12 +2,12 @@
 
 use record::{
     Bill, ComparisonTable, ExperimentOutcome, FlawVerdict, FleetCheck, FleetRows, FleetSince, GuardOutcome,
-    HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    HistoryListing, PlaceOutcome, RebootOutcome, Record,
 };
 use report::{
     FlawList, Page, bill_page, comparison_page, experiment_page, flaws_page, fleet_check_page,
     fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page, history_page, place_page,
-    place_sweep_page, reboots_page,
+    reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -46,7 +46,6 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let reboots: RebootOutcome = saved!("reboots");
     let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..reboots.clone() };
     let place: PlaceOutcome = saved!("place");
-    let sweep: PlaceSweep = saved!("place-sweep");
     let guard: GuardOutcome = saved!("guard");
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
@@ -63,7 +62,6 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("reboots", reboots_page(&reboots)),
         ("reboots-running", reboots_page(&running)),
         ("place", place_page(&place)),
-        ("place-sweep", place_sweep_page(&sweep)),
         ("comparison", compared(&saved!("comparison"))),
         ("comparison-three", compared(&saved!("comparison-three"))),
         ("guard", guard_page(&guard)),
