@@ -19,6 +19,7 @@ use record::{
 };
 use stats::{Knowledge, Verdict};
 
+pub(crate) use configuration::TestRow;
 pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
 pub(crate) use facts::of_machine as facts_of_machine;
 pub use import::{ImportError, read};

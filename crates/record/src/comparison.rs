@@ -86,6 +86,16 @@ pub enum Better {
     Lower,
 }
 
+impl Better {
+    /// The logarithm of a cost, from that of a value: larger is slower, whatever the unit.
+    pub const fn cost(self, log: f64) -> f64 {
+        match self {
+            Self::Higher => -log,
+            Self::Lower => log,
+        }
+    }
+}
+
 /// One test of one candidate against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -37,6 +37,15 @@ const FEWEST_DEGREES: usize = 2;
 /// (`cargo xtask between-runs`).
 const TAIL_DEGREES: [f64; 3] = [5.0, 8.0, 15.0];
 
+/// Differences between runs below this matter to nobody, however closely earlier runs happen to agree: 2 %.
+pub const SMALLEST_SPREAD: f64 = 0.02;
+
+/// So many standard deviations of single runs may one more run lie from the middle of so many, at this level, by Student's t.
+pub fn next_run_reach(level: f64, runs: usize) -> f64 {
+    let degrees = u32::try_from(runs).unwrap_or(u32::MAX).saturating_sub(1);
+    student_quantile(level, degrees) * (1.0 + (runs as f64).recip()).sqrt()
+}
+
 fn tail_degrees(runs: usize) -> f64 {
     TAIL_DEGREES[runs.clamp(1, TAIL_DEGREES.len()) - 1]
 }

@@ -45,7 +45,8 @@ pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use between_runs::{
     BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Prior, Reach,
-    RowClass, RowRuns, between_runs, equal_latencies, equal_rates, prior_of, reach, two_runs_of_latency,
+    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, prior_of,
+    reach, two_runs_of_latency,
 };
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use blocks::{BlockEffect, BlockFit, BlockRun};

@@ -176,6 +176,69 @@ impl Test {
     pub fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && self.group == other.group
     }
+
+    /// Its rows, over the places that count: one, or one for each level in the order of the places. A cell whose level nobody found
+    /// lies between two where others have one, and is in no row.
+    pub(crate) fn rows(&self, counts: impl Fn(&Coordinates) -> bool) -> Vec<TestRow<'_>> {
+        let has_levels = self.cells.values().any(|cell| cell.level.is_some());
+        let mut rows: Vec<TestRow<'_>> = Vec::new();
+        for (place, cell) in self.cells.iter().filter(|(place, _)| counts(place)) {
+            let level = cell.level.as_deref();
+            if has_levels && level.is_none() {
+                continue;
+            }
+            match rows.iter_mut().find(|have| have.level == level) {
+                Some(have) => have.places.push(*place),
+                None => rows.push(TestRow { test: self, level, class: cell.class, places: vec![*place] }),
+            }
+        }
+        rows
+    }
+}
+
+/// One row of a test: its places of one level.
+#[derive(Debug, Clone)]
+pub(crate) struct TestRow<'t> {
+    pub(crate) test: &'t Test,
+    pub(crate) level: Option<&'t str>,
+    /// Which rows it moves with; `None` for what is no record.
+    pub(crate) class: Option<RowClass>,
+    pub(crate) places: Vec<Coordinates>,
+}
+
+impl TestRow<'_> {
+    /// The name of the row.
+    pub(crate) fn name(&self) -> String {
+        let name = &self.test.name;
+        self.level.map_or_else(|| name.clone(), |level| format!("{name}, {level}"))
+    }
+
+    /// One value per run of a configuration, whose test is given: the median over the places, of the values and of the ends of their
+    /// intervals.
+    pub(crate) fn samples(&self, test: &Test) -> Vec<Sample> {
+        let chosen: Vec<&Cell> = self.places.iter().filter_map(|place| test.cells.get(place)).collect();
+        if let [only] = chosen.as_slice() {
+            return only.samples.clone();
+        }
+        let runs = chosen.iter().map(|cell| cell.samples.len()).min().unwrap_or(0);
+        let median_of = |run: usize, of: fn(&Sample) -> Option<f64>| {
+            let values: Option<Vec<f64>> = chosen.iter().map(|cell| of(&cell.samples[run])).collect();
+            values.and_then(|values| stats::median(&values))
+        };
+        let sample = |run: usize| {
+            let low = median_of(run, |sample| sample.interval.map(|interval| interval.low));
+            let high = median_of(run, |sample| sample.interval.map(|interval| interval.high));
+            let unstable = chosen.iter().filter(|cell| cell.samples[run].is_unstable).count();
+            Some(Sample {
+                value: median_of(run, |sample| Some(sample.value))?,
+                interval: low.zip(high).map(|(low, high)| Interval { low, high }),
+                epoch_variance: median_of(run, |sample| sample.epoch_variance),
+                core_cycles: median_of(run, |sample| sample.core_cycles),
+                is_unstable: unstable * 2 > chosen.len(),
+            })
+        };
+        (0..runs).filter_map(sample).collect()
+    }
 }
 
 #[cfg(test)]
