@@ -47,7 +47,7 @@ pub struct ComparisonTable {
 pub struct ConfigurationSummary {
     /// What it is called in the table; no two are called alike.
     pub name: String,
-    /// `record`, `csv`, `json`, `hyperfine` or `phoronix`.
+    /// `record`, `csv`, `hyperfine` or `phoronix`.
     pub kind: String,
     /// Runs that it was made from.
     pub runs: usize,

@@ -14,8 +14,6 @@ pub enum SourceKind {
     Record,
     /// A table of results, one test per line.
     Csv,
-    /// A list of results.
-    Json,
     /// The export of hyperfine.
     Hyperfine,
     /// A composite of the Phoronix Test Suite.
@@ -28,7 +26,6 @@ impl SourceKind {
         match self {
             Self::Record => "record",
             Self::Csv => "csv",
-            Self::Json => "json",
             Self::Hyperfine => "hyperfine",
             Self::Phoronix => "phoronix",
         }

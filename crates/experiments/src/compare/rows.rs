@@ -4,7 +4,7 @@ use record::{Better, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, Un
 use stats::{Comparison, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
 use super::configuration::TestRow;
-use super::difference::{Side, difference, standard_error};
+use super::difference::{Side, difference};
 use super::runs::CostsOfRuns;
 use super::{CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
 
@@ -239,7 +239,7 @@ fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost
     let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
     let cost = |comparison: Option<Comparison>| Cost {
         comparison,
-        standard_error: comparison.and_then(|one| standard_error(&one)),
+        standard_error: comparison.and_then(|one| one.standard_error()),
         q: comparison.and_then(|_| adjusted.next()),
         knowledge: Knowledge::None,
     };

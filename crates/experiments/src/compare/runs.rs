@@ -5,7 +5,6 @@
 use record::{Better, ComparisonClass, ComparisonMemory};
 use stats::{ClassDifference, Difference, Host, Interval, RowRuns, Verdict};
 
-use super::difference::STANDARD_ERRORS;
 use super::rows::{Cost, Gathered, as_percent, rounded};
 use super::{Configuration, Options, Sample, facts};
 
@@ -102,7 +101,8 @@ fn of_row(row: &Gathered<'_>) -> Option<RowRuns> {
 
 /// Variance of a run's logarithm as the run itself states it.
 fn own_variance(sample: &Sample) -> f64 {
-    let stated = |interval: Interval| (interval.map(f64::ln).half_width() / STANDARD_ERRORS).powi(2);
+    let stated =
+        |interval: Interval| (interval.map(f64::ln).half_width() / stats::STANDARD_ERRORS_OF_95).powi(2);
     let of_interval = || sample.interval.filter(|interval| interval.low > 0.0).map_or(0.0, stated);
     sample.epoch_variance.unwrap_or_else(of_interval)
 }
