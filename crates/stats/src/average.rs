@@ -27,13 +27,13 @@ pub struct GeometricMean {
 ///
 /// Block i of every row was taken in the same round. The BCa interval draws whole blocks for all rows at once, so that
 /// drift which the rows share is carried. A block that one row lacks is NaN there. `None` without a row that holds a
-/// finite value. Takes 0.2 s for 400 rows of 40 blocks, and memory for the pairs of blocks of one row.
+/// finite value. Takes memory for the pairs of blocks of one row.
 pub fn geometric_mean(rows: &[Vec<f64>], seed: u64) -> Option<GeometricMean> {
     let blocks = rows.iter().map(Vec::len).max()?;
     let resamples = Resamples::draw(blocks, seed);
     let mut sums = vec![(0.0, 0_u32); resamples.iter().count()];
     let mut averaged = 0;
-    for mut row in rows.iter().filter_map(|row| ResampledRow::of(row)) {
+    for row in rows.iter().filter_map(|row| ResampledRow::of(row)) {
         averaged += 1;
         // A row none of whose blocks was drawn has no say in that resample.
         for ((sum, count), times) in sums.iter_mut().zip(resamples.iter()) {

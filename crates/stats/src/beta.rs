@@ -28,7 +28,7 @@ fn ln_gamma(argument: f64) -> f64 {
 }
 
 /// Share of the beta distribution with the positive shapes `a` and `b` that lies below `x`; 0 and 1 outside (0, 1).
-pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return 0.0;
     }

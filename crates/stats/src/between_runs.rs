@@ -26,8 +26,8 @@ use crate::{
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
 use moderation::{Variance, distribution, moderated};
 pub use power::{Reach, reach};
-use prior::MANY_RUNS;
-pub use prior::{Host, Prior, RowClass, prior_of};
+pub use prior::{Host, RowClass};
+use prior::{MANY_RUNS, prior_of};
 
 /// Fewer degrees of freedom do not tell a spread: two runs of each side, or three of one.
 const FEWEST_DEGREES: usize = 2;

@@ -7,7 +7,7 @@ use crate::beta::incomplete_beta;
 const HALVINGS: usize = 60;
 
 /// Probability of at most `successes` in `trials` that each succeed with `probability`.
-pub fn binomial_at_most(successes: usize, trials: usize, probability: f64) -> f64 {
+fn binomial_at_most(successes: usize, trials: usize, probability: f64) -> f64 {
     if successes >= trials {
         return 1.0;
     }

@@ -1,6 +1,6 @@
 //! Interval of a median by the bootstrap over clusters: what the units of a cluster share stays together.
 
-use crate::quantile::{quantile_of_sorted, sorted};
+use crate::quantile::{middle_of_sorted, sorted};
 use crate::{Interval, Random, median};
 
 /// Resamples. Source: Efron and Tibshirani (1993), chapter 14: 1000 or more for intervals at 95 %.
@@ -23,12 +23,7 @@ pub fn clustered_median(clusters: &[Vec<f64>], level: f64, seed: u64) -> Option<
             median(&drawn.copied().collect::<Vec<_>>())
         })
         .collect();
-    let ascending = sorted(&resampled);
-    let tail = (1.0 - level) / 2.0;
-    Some(Interval {
-        low: quantile_of_sorted(&ascending, tail)?,
-        high: quantile_of_sorted(&ascending, 1.0 - tail)?,
-    })
+    middle_of_sorted(&sorted(&resampled), level)
 }
 
 #[cfg(test)]

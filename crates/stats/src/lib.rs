@@ -42,13 +42,12 @@ mod windows;
 
 pub use average::{GeometricMean, geometric_mean};
 pub use bca::bca;
-pub use beta::incomplete_beta;
 pub use between_runs::{
-    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Prior, Reach,
-    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, prior_of,
-    reach, two_runs_of_latency,
+    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Reach,
+    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, reach,
+    two_runs_of_latency,
 };
-pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
+pub use binomial::{binomial_quantile, clopper_pearson};
 pub use blocks::{BlockEffect, BlockFit, BlockRun};
 pub use clustered::clustered_median;
 pub use deviations::{BEYOND_SPREADS, Deviations, Oddity, Outliers};

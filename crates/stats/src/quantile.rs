@@ -33,6 +33,15 @@ pub fn quantile_of_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     Some(if share == 0.0 { low } else { low * (1.0 - share) + high * share })
 }
 
+/// The ends between which the middle share `level` of values that ascend lies; `None` for an empty slice.
+pub(crate) fn middle_of_sorted(ascending: &[f64], level: f64) -> Option<Interval> {
+    let tail = (1.0 - level) / 2.0;
+    Some(Interval {
+        low: quantile_of_sorted(ascending, tail)?,
+        high: quantile_of_sorted(ascending, 1.0 - tail)?,
+    })
+}
+
 /// Median of values in any order; `None` without a finite value.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)

@@ -6,10 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantile::sorted;
+use crate::Interval;
 use crate::student::normal_cdf;
 use crate::walsh::Walsh;
-use crate::{Interval, median};
 
 /// Fewer pairs than this have no 95 % interval: the smallest two-sided p of n pairs is 2^(1-n), 0.031 for 6.
 pub const FEWEST_PAIRS: usize = 6;
@@ -176,12 +175,6 @@ impl SignedRanks {
         }
         not_above.min(not_below)
     }
-}
-
-/// Order-statistic interval of the median of the differences: for running displays, no Walsh averages.
-pub(crate) fn quick_median(differences: &[f64]) -> Option<(f64, Interval)> {
-    let ascending = sorted(differences);
-    Some((median(&ascending)?, crate::quantile::quantile_interval(&ascending, 0.5)?))
 }
 
 #[cfg(test)]
