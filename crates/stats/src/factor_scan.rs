@@ -6,7 +6,7 @@
 //! healthy units were reported. And three quarters of a level's units must lie where units outside hardly ever do: numbers that have
 //! several states, as those of real check-ups do, put the median of eight units into the rarer state often.
 
-use crate::beta::incomplete_beta;
+use crate::binomial::incomplete_beta;
 use crate::deviations::median_of;
 use crate::quantile::MAD_TO_STANDARD_DEVIATION;
 use crate::{Deviations, median};
