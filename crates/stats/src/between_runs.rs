@@ -81,9 +81,7 @@ impl Knowledge {
 /// One row of a comparison: logarithms of costs, one per run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowRuns {
-    /// Its class.
     pub class: RowClass,
-    /// The two sides.
     pub sides: [Vec<f64>; 2],
     /// Earlier runs of the machine in one order for all rows; NaN where a run lacks the row.
     pub history: Vec<f64>,
@@ -106,14 +104,12 @@ pub struct Difference {
     pub p: f64,
     /// The same among all classes and rows.
     pub q: f64,
-    /// Where the spread is from.
     pub knowledge: Knowledge,
 }
 
 /// What the rows of a class share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassDifference {
-    /// The class.
     pub class: RowClass,
     /// Its rows, as indices of what was given.
     pub rows: Vec<usize>,

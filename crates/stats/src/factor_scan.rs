@@ -45,11 +45,8 @@ pub struct Explained {
 /// Units in both of two sets, and in one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
-    /// In both.
     pub both: usize,
-    /// In the first alone.
     pub first: usize,
-    /// In the second alone.
     pub second: usize,
 }
 

@@ -199,12 +199,10 @@ impl Walsh {
         (!ascending.is_empty()).then_some(Self { ascending })
     }
 
-    /// How many values.
     pub(crate) fn values(&self) -> usize {
         self.ascending.len()
     }
 
-    /// How many averages.
     pub(crate) fn averages(&self) -> usize {
         self.values() * (self.values() + 1) / 2
     }
@@ -238,7 +236,6 @@ impl Walsh {
         of_key(low) + 0.0
     }
 
-    /// The median of the averages.
     pub(crate) fn median(&self) -> f64 {
         let (lower, upper) = (self.averages().div_ceil(2), self.averages() / 2 + 1);
         let low = self.ranked(lower);

@@ -42,7 +42,6 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// The margin in percent.
     pub fn margin_percent(self) -> f64 {
         match self {
             Self::Micro => 1.0,
@@ -56,7 +55,6 @@ impl Weight {
 pub struct Sample {
     /// The value, above zero.
     pub value: f64,
-    /// Its interval.
     pub interval: Option<Interval>,
     /// Variance of its logarithm between the epochs of its run, over their number; `None` for a run of one epoch.
     pub epoch_variance: Option<f64>,
@@ -87,28 +85,22 @@ pub struct Cell {
 /// One test: a single cell, or a surface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// What is tested.
     pub name: String,
     /// What averages are taken by.
     pub group: String,
-    /// Unit of all values.
     pub unit: String,
     /// Which direction is the good one.
     pub better: record::Better,
-    /// Which margin it gets.
     pub weight: Weight,
     /// True if what is compared cannot touch it.
     pub control: bool,
-    /// Its cells by place.
     pub cells: BTreeMap<Coordinates, Cell>,
 }
 
 /// Something known about platform or run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What it is about.
     pub name: String,
-    /// What is known.
     pub value: String,
 }
 
@@ -129,7 +121,6 @@ pub struct Configuration {
     pub facts: Vec<Fact>,
     /// Doubts that came with the data, one line each.
     pub cautions: Vec<String>,
-    /// What was measured.
     pub tests: Vec<Test>,
 }
 

@@ -29,10 +29,7 @@ pub enum ImportError {
     Unknown,
     /// Not text.
     #[error("not UTF-8 text from byte {offset} on; export it again")]
-    NotText {
-        /// Where text ends.
-        offset: usize,
-    },
+    NotText { offset: usize },
     /// Broken JSON.
     #[error("broken JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -41,36 +38,22 @@ pub enum ImportError {
     Xml(#[from] roxmltree::Error),
     /// The wrong document of sidestep itself.
     #[error("{what}, not a record; give the records or results that it was made from")]
-    Derived {
-        /// What it is.
-        what: &'static str,
-    },
+    Derived { what: &'static str },
     /// A column or field is missing or not as it should be.
     #[error("{place}: {problem}")]
     Shape {
-        /// Line, test or element.
         place: String,
         /// What is wrong and what would be right.
         problem: String,
     },
     /// A value that no measurement gives.
     #[error("{place}: the value {value} is no positive number; correct it or leave the test out")]
-    Value {
-        /// Line, test or element.
-        place: String,
-        /// What stands there.
-        value: String,
-    },
+    Value { place: String, value: String },
     /// The same test twice, with different units or directions.
     #[error(
         "{place}: {test} stands here with another unit, direction or kind than before; name it differently"
     )]
-    Conflict {
-        /// Line, test or element.
-        place: String,
-        /// The test.
-        test: String,
-    },
+    Conflict { place: String, test: String },
     /// Nothing in it.
     #[error("it holds no test with a value; nothing can be compared")]
     Empty,

@@ -57,7 +57,6 @@ impl WatchedRow {
 pub struct Departure {
     /// The row; `None` for its whole class.
     pub row: Option<String>,
-    /// The class.
     pub class: RowClass,
     /// Logarithm of new over old; for a row, beside its class.
     pub log: f64,

@@ -78,7 +78,6 @@ impl Host {
 /// The spread between runs of the rows of a class, of logarithms, as it is taken where nothing better is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Prior {
-    /// The class.
     pub class: RowClass,
     /// Standard deviation of one row between single runs.
     pub row: f64,
