@@ -2,14 +2,10 @@
 
 use experiments::ab::subject::PASSES_PER_BLOCK;
 use experiments::ab::{Progress, Standing, TimeEstimate};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::output;
-
-/// Steps of the bar.
-const STEPS: u64 = 1000;
-/// Redraws per second; each costs a system call between two quads.
-const REDRAWS_PER_S: u8 = 4;
+use crate::progress::{STEPS, bar};
 
 /// The line at the foot of the terminal.
 pub(crate) struct Line {
@@ -24,15 +20,7 @@ pub(crate) struct Line {
 impl Line {
     /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
-        };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style =
-            ProgressStyle::with_template("{prefix:>9} {bar:16} {msg}").expect("the template is well-formed");
-        bar.set_style(style.progress_chars("━━─"));
+        let bar = bar(quiet, "{prefix:>9} {bar:16} {msg}");
         bar.set_message("getting ready");
         bar.tick();
         Self { bar, quiet, is_estimated: false, refused: None }
