@@ -9,10 +9,9 @@ use experiments::place::run_subject::RunSubject;
 use experiments::place::sweep::sweep as swept;
 use host::live::pending_signal;
 use record::{PlaceOutcome, PlaceSweep, PlaceSweepRow};
-use report::Html;
 use toggles::Restored;
 
-use super::{FILE_NAME, Request, files, how, is_left_changed, tried};
+use super::{Request, files, how, is_left_changed, tried};
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -119,9 +118,8 @@ fn save(found: &PlaceSweep, request: &Request<'_>) -> anyhow::Result<()> {
     if let Some(file) = &request.file {
         files::written(file, output::json_text(found)?.as_bytes())?;
     }
-    let options = Html { script: !request.arguments.no_script };
     let page = report::place_sweep_page(found);
-    request.arguments.forms.write_files(&page, found, FILE_NAME, options).map_err(files::unlucky)
+    request.arguments.forms.write_files(&page).map_err(files::unlucky)
 }
 
 #[cfg(test)]

@@ -3,34 +3,33 @@
 use record::{Finding, Protection, Record, Severity};
 
 use crate::naming;
-use crate::page::{Block, Section, Statement, Tone};
+use crate::page::{Block, Card, Section, Statement, Tone};
 
 /// Things to do that are named.
 const TO_DO_MAX: usize = 3;
 
 /// The source of what needs no other.
-pub(crate) const METHOD: &str = "METHODOLOGY.md";
+pub(super) const METHOD: &str = "METHODOLOGY.md";
 
 /// Every finding in full; `None` without any.
 pub(super) fn section(record: &Record) -> Option<Section> {
     let mut section = Section::new("findings", "Findings");
     for finding in ordered(record) {
-        let text = Statement::new(tone(finding.severity), &finding.text);
-        let indented = facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text));
-        section = section.with(Block::Text(text)).with(Block::Facts(indented.collect()));
+        let statement = Statement::new(tone(finding.severity), &finding.text);
+        section = section.with(Block::Card(Card { statement, facts: facts(finding) }));
     }
     section.filled()
 }
 
 /// The most important first.
-pub(crate) fn ordered(record: &Record) -> Vec<&Finding> {
+fn ordered(record: &Record) -> Vec<&Finding> {
     let mut ordered: Vec<&Finding> = record.findings.iter().collect();
     ordered.sort_by_key(|finding| finding.severity);
     ordered
 }
 
 /// What a finding rests on, what explains it, what to do; the name of the evidence stands before its first line.
-pub(crate) fn facts(finding: &Finding) -> Vec<(String, String)> {
+fn facts(finding: &Finding) -> Vec<(String, String)> {
     let names = ["evidence"].into_iter().chain(std::iter::repeat(""));
     let evidence = names.zip(&finding.evidence);
     let source = finding.source.as_ref().filter(|source| *source != METHOD);
