@@ -7,6 +7,7 @@
 mod clock_watch;
 mod draw;
 mod escape;
+mod export;
 mod figure;
 mod interconnect;
 mod machine_text;
@@ -17,10 +18,11 @@ mod plan;
 mod terminal;
 mod view;
 
-pub use clock_watch::{
-    ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics,
-};
+pub use clock_watch::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 pub use escape::{is_deceptive, shell_word};
+pub use export::{
+    Family, FamilyKind, MetricsFormat, Sample, TestCase, TestResult, TestSuite, junit, metrics,
+};
 pub use figure::{Figure, figure_svg};
 pub use interconnect::{
     DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, graph_dot,
