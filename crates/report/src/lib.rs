@@ -10,7 +10,6 @@ mod escape;
 mod export;
 mod figure;
 mod interconnect;
-mod machine_text;
 mod naming;
 mod number;
 mod page;

@@ -1,5 +1,7 @@
 //! What a mark of a chart stands for, and what it says to a pointer that rests on it.
 
+use std::fmt::Write;
+
 use record::{Quality, Spread};
 use stats::Interval;
 
@@ -50,7 +52,7 @@ impl Measure {
     pub(crate) fn title(&self, of: &str, unit: &str) -> String {
         let mut text = format!("{of}: {}{unit}", number::short(self.value));
         if let Some(ends) = self.ends.filter(|ends| ends.low.is_finite() && ends.high.is_finite()) {
-            text += &format!(" [{}, {}]", number::short(ends.low), number::short(ends.high));
+            let _ = write!(text, " [{}, {}]", number::short(ends.low), number::short(ends.high));
         }
         let doubt = if self.doubtful && self.ends.is_some() { "unstable or wide" } else { "" };
         for part in [self.basis.as_str(), doubt].into_iter().filter(|part| !part.is_empty()) {

@@ -67,6 +67,7 @@ impl Family {
     }
 
     /// The same with these samples.
+    #[must_use]
     pub fn of(self, samples: impl IntoIterator<Item = Sample>) -> Self {
         Self { samples: samples.into_iter().collect(), ..self }
     }

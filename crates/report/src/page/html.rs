@@ -94,9 +94,8 @@ impl Writer {
         if chapters.is_empty() {
             page.sections.iter().for_each(|part| html += &self.section(part));
             if !page.next.is_empty() {
-                let _ = write!(html, "<section id=\"next\"><h2>What to do next</h2>\n");
-                html += &commands(&page.next);
-                html += "</section>\n";
+                let next = commands(&page.next);
+                let _ = writeln!(html, "<section id=\"next\"><h2>What to do next</h2>\n{next}</section>");
             }
             return html + &about(page);
         }
@@ -106,7 +105,8 @@ impl Writer {
             .filter(|part| part.chapter.is_none())
             .for_each(|part| html += &self.blocks(part, ""));
         if !page.next.is_empty() {
-            html += &format!("<div class=\"block\"><h3>What to do next</h3>{}</div>\n", commands(&page.next));
+            let next = commands(&page.next);
+            let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{next}</div>");
         }
         html += &about(page);
         let links = chapters.iter().map(|one| format!("<a href=\"#{}\">{}</a>", one.id, one.title));
@@ -223,7 +223,10 @@ fn chapters(page: &Page) -> Vec<&'static Chapter> {
 
 /// What a reader looks up.
 fn about(page: &Page) -> String {
-    page.about.iter().map(|line| format!("<p class=\"run\">{}</p>\n", markup(line))).collect()
+    page.about.iter().fold(String::new(), |mut html, line| {
+        let _ = writeln!(html, "<p class=\"run\">{}</p>", markup(line));
+        html
+    })
 }
 
 /// A section that a reader can fold; title and body are markup.

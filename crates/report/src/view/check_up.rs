@@ -11,11 +11,11 @@ mod results;
 mod sockets;
 
 use models::interconnect::SocketAccount;
-use record::{ClockRead, Record};
+use record::{ClockRead, Record, Spread};
 
 use crate::figure::{self, Figure};
-use crate::machine_text::headline;
-use crate::page::{Block, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::page::{Block, Cell, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::view::machine::headline;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
 use crate::{number, plan};
 
@@ -209,6 +209,11 @@ fn clocks(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
     sections.push(figures(record, account, &[Figure::ClockOffsets, Figure::ClockDrift]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
+}
+
+/// A measured value with its doubts, its uncertainty and its interval.
+fn measured(value: f64, spread: &Spread) -> Cell {
+    Cell::within(number::told(value, spread), value, spread.interval)
 }
 
 /// `±2 %` and the like behind a value, nothing where there is none.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
-use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, Spread, WakePoint};
+use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, WakePoint};
 use stats::Interval;
 
+use super::measured;
 use crate::naming;
-use crate::number::{self, finite, told};
+use crate::number::{self, finite};
 use crate::page::{Cell, Rows, Section, Statement, Table};
 use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
 
@@ -16,10 +17,6 @@ const ROWS_MAX: usize = 64;
 /// The reads that programs use most; they stand first.
 const USUAL_READS: [&str; 5] =
     ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
-
-fn measured(value: f64, spread: &Spread) -> Cell {
-    Cell::within(told(value, spread), value, spread.interval)
-}
 
 /// A table of the rows with the largest numbers, and what it means.
 fn largest<'r, R>(

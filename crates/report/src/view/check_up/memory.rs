@@ -1,14 +1,14 @@
 //! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load, sockets.
 
 use machine::Bytes;
-use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, Spread, StreamResult};
+use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, StreamResult};
 use stats::Interval;
 use stats::text::span;
 
-use super::with_interval;
+use super::{measured, with_interval};
 use crate::interconnect::verdict_words;
 use crate::naming;
-use crate::number::{self, gigabytes, told};
+use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
 use crate::view::socket_words::{asymmetry_words, likeness_words};
 
@@ -158,16 +158,12 @@ fn parallel(record: &Record) -> Option<Section> {
         .number("chains", |result| result.chains)
         .number(("block", 1), |result| result.block_bytes)
         .number(("page", 2), |result| result.page_bytes)
-        .number(("per load", "ns"), |result| told_cell(result.ns_per_load, &result.spread))
+        .number(("per load", "ns"), |result| measured(result.ns_per_load, &result.spread))
         .legend(
             "Independent chains in random order in one thread: the time per load falls until the core runs out of outstanding \
              misses.",
         )
         .section("Several misses at once")
-}
-
-fn told_cell(value: f64, spread: &Spread) -> Cell {
-    Cell::within(told(value, spread), value, spread.interval)
 }
 
 fn loaded(record: &Record) -> Option<Section> {
@@ -184,7 +180,7 @@ fn loaded(record: &Record) -> Option<Section> {
         .number(("page", 4), |result| result.page_bytes)
         .number(("their traffic", "GB/s", 1), |result| traffic(result))
         .number(("overlapped windows", 5), |result| result.overlapped_windows)
-        .number(("latency", "ns"), |result| told_cell(result.ns, &result.spread))
+        .number(("latency", "ns"), |result| measured(result.ns, &result.spread))
         .legend("One chain in random order while other CPUs stream.")
         .section("Latency under load")
 }
