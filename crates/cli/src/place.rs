@@ -334,9 +334,8 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
         files::written(file, text.as_bytes()).inspect_err(|_| leave_no_folder(file))
     });
     let arguments = request.arguments;
-    let options = report::Html { script: !arguments.no_script };
     let page = report::place_page(shown);
-    arguments.forms.write_files(&page, shown, FILE_NAME, options).map_err(files::unlucky)?;
+    arguments.forms.write_files(&page).map_err(files::unlucky)?;
     recorded
 }
 

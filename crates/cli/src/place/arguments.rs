@@ -49,9 +49,6 @@ pub(crate) struct PlaceArguments {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) forms: Forms,
-    /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
-    pub(crate) no_script: bool,
     /// Change nothing in any placement: whatever is found then is false
     #[arg(long, hide = true)]
     pub(crate) aa: bool,

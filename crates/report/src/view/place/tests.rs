@@ -4,11 +4,10 @@ use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWrite
 use stats::Interval;
 
 use super::*;
-use crate::{Carried, Html, Terminal};
+use crate::Terminal;
 
 pub(super) fn html(found: &PlaceOutcome) -> String {
-    let document = serde_json::json!({});
-    place_page(found).html(&Carried { document: &document, file: "place.json" }, Html { script: false })
+    place_page(found).html()
 }
 
 fn arm(name: &str, change: Option<f64>) -> PlaceArm {

@@ -1,16 +1,15 @@
 //! The verdict on sockets in a line, for the summary and the page.
 
 use machine::{CpuSet, NodeId};
-use record::{Sockets, SubjectEquality};
+use record::{SocketSubject, Sockets, SubjectEquality};
 
-use super::own_node;
 use crate::{naming, number};
 
 /// CPUs that are named; of more, their number is given.
 const CPUS_NAMED: usize = 8;
 
 /// What was not measured of the machine's nodes, or cannot be, in a sentence; none where the memory of all was measured.
-pub(crate) fn nodes_words(sockets: &Sockets) -> Option<String> {
+pub(super) fn nodes_words(sockets: &Sockets) -> Option<String> {
     let is_measured = |node: &NodeId| sockets.latency.iter().any(|one| one.node == *node);
     let (measured, left): (Vec<NodeId>, Vec<NodeId>) =
         sockets.machine_nodes.iter().copied().partition(is_measured);
@@ -44,8 +43,17 @@ pub(crate) fn nodes_words(sockets: &Sockets) -> Option<String> {
     }
 }
 
+/// The node whose memory is a CPU's own, if it was measured; where the machine has no node, the one that it reaches soonest.
+pub(super) fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
+    let mut of_cpu = sockets.latency.iter().filter(|one| one.cpu == subject.cpu);
+    match subject.node {
+        Some(own) => of_cpu.any(|one| one.node == own).then_some(own),
+        None => of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node),
+    }
+}
+
 /// `2 CPUs in their own memory`, or how many of them were measured there.
-pub(crate) fn subjects_words(sockets: &Sockets) -> String {
+pub(super) fn subjects_words(sockets: &Sockets) -> String {
     let count = sockets.subjects.len();
     let own = sockets.subjects.iter().filter(|subject| own_node(sockets, subject).is_some()).count();
     let cpus = number::count(count, "CPU");
@@ -57,7 +65,7 @@ pub(crate) fn subjects_words(sockets: &Sockets) -> String {
 }
 
 /// `lines at once of CPUs 0-3: more than ...`, a line for each doubt.
-pub(crate) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
+pub(super) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
     let doubted = sockets.concurrency.iter().filter_map(|one| Some((one.doubt.as_deref()?, one.cpu)));
     let texts = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
         let cpus: CpuSet = cpus.into_iter().collect();
@@ -68,7 +76,7 @@ pub(crate) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
 }
 
 /// `2 CPUs in their own memory, latency within ±2.3 %, triad within ±1.1 %`
-pub(crate) fn likeness_words(sockets: &Sockets) -> String {
+pub(super) fn likeness_words(sockets: &Sockets) -> String {
     let within = sockets.equality.iter().map(|of| {
         let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
         format!("{} within ±{}", of.quantity, number::percent(farthest))
@@ -77,7 +85,7 @@ pub(crate) fn likeness_words(sockets: &Sockets) -> String {
 }
 
 /// `latency 15.1 to 17.0 % longer on CPUs 0,12; triad 13.9 to 15.2 % longer on CPUs 0,12`
-pub(crate) fn asymmetry_words(sockets: &Sockets) -> String {
+pub(super) fn asymmetry_words(sockets: &Sockets) -> String {
     let of = |of: &SubjectEquality| {
         let texts: Vec<String> = [1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)).collect();
         (!texts.is_empty()).then(|| format!("{} {}", of.quantity, texts.join(", ")))

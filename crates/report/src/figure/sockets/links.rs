@@ -9,7 +9,7 @@ use crate::interconnect::{GraphPicture, Reads};
 use crate::{naming, number};
 
 /// The graph with the reads of each node; none if neither latencies nor hardware tell one.
-pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
+pub(super) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
     let used = account.graph.as_ref()?;
     let nodes = &account.inference.as_ref()?.nodes;
     Some(GraphPicture {
@@ -26,7 +26,7 @@ pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<Grap
 }
 
 /// The matrix as the model of the links, or of a mesh, has it; empty without either.
-pub(crate) fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
+pub(super) fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
     let (Some(inference), Some(explanation)) = (&account.inference, &account.explanation) else {
         return Vec::new();
     };

@@ -1,22 +1,30 @@
 //! The figures of sockets and nodes: links, latency and bandwidth by CPU and node, bandwidth of several CPUs at once.
 
+mod links;
+
 use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
-use record::{NodeBandwidth, NodeLatency, PackageScaling, Quality, Sockets, Spread};
+use record::{NodeBandwidth, NodeLatency, PackageScaling, Sockets};
 
-use super::links::{self, predicted};
 use crate::draw::{
-    Axis, Chart, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel,
+    Axis, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel, Measure,
 };
-use crate::figure::{Drawn, Figure};
+use crate::figure::Figure;
 use crate::interconnect::{self, GraphPicture};
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 use crate::{naming, number};
+pub(crate) use links::by_distance;
+use links::predicted;
 
 /// Panels with more columns than this stand below each other.
 const COLUMNS_BESIDE: usize = 8;
 /// Curves that are distinguishable; of more packages the slowest, the median and the fastest are shown.
 const CURVES_MAX: usize = 4;
+
+/// Kernels with their kinds of store, in the order measured.
+pub(crate) fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
+    naming::distinct(sockets.bandwidth.iter().map(|one| (one.kernel.as_str(), one.store.as_str())))
+}
 
 /// How the nodes are linked; none if neither latencies nor hardware tell it.
 pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn> {
@@ -25,7 +33,11 @@ pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn>
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
-    Drawn::still(interconnect::draw_graph(picture, name), picture.reading(), reads_table(picture))
+    Drawn {
+        svg: interconnect::draw_graph(picture, name),
+        reading: picture.reading(),
+        table: reads_table(picture),
+    }
 }
 
 /// A row per reader: what its reads of each home take, measured and predicted.
@@ -45,7 +57,7 @@ fn reads_table(picture: &GraphPicture) -> Table {
 fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> MatrixPanel {
     let cells = rows.iter().enumerate().flat_map(|(row, values)| {
         let cell = move |(column, value): (usize, &Option<f64>)| {
-            Some(MatrixCell { row, column, value: (*value)?, ..MatrixCell::default() })
+            Some(MatrixCell { row, column, measure: Measure::exact((*value)?) })
         };
         values.iter().enumerate().filter_map(cell)
     });
@@ -58,10 +70,10 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
 }
 
 /// Latencies of reads by reader and home, on paper.
-pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Drawn {
+pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Option<Drawn> {
     let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
     let reading = "Nanoseconds of a read: row, who reads; column, whose memory.";
-    Drawn::still(chart.draw(Figure::SocketLatency.name()), reading, Table::default())
+    Drawn::of(&chart, Figure::SocketLatency.name(), reading, Table::default())
 }
 
 fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
@@ -115,9 +127,7 @@ impl Places {
             Some(MatrixCell {
                 row: self.cpus.iter().position(|&cpu| cpu == entry.cpu)?,
                 column: self.nodes.iter().position(|&node| node == entry.node)?,
-                value: entry.value,
-                doubtful: entry.doubtful,
-                ..MatrixCell::default()
+                measure: entry.measure,
             })
         };
         MatrixPanel {
@@ -133,12 +143,7 @@ impl Places {
 struct Entry {
     cpu: CpuId,
     node: NodeId,
-    value: f64,
-    doubtful: bool,
-}
-
-fn is_doubtful(spread: &Spread) -> bool {
-    spread.quality != Quality::Converged
+    measure: Measure,
 }
 
 /// What latencies of nodes were measured in.
@@ -157,8 +162,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
     let value = |one: &NodeLatency| Entry {
         cpu: one.cpu,
         node: one.node,
-        value: one.ns,
-        doubtful: is_doubtful(&one.spread),
+        measure: Measure::of(one.ns, &one.spread, |ns| ns),
     };
     let mut panels = vec![places.panel("measured".to_owned(), sockets.latency.iter().map(value))];
     // Beside a large map there is no room; the numbers of the graph hold both.
@@ -182,13 +186,12 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
     if places.nodes.len() < 2 {
         return None;
     }
-    let panels = super::kernels(sockets).into_iter().map(|(kernel, store)| {
+    let panels = kernels(sockets).into_iter().map(|(kernel, store)| {
         let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
         let value = |one: &NodeBandwidth| Entry {
             cpu: one.cpu,
             node: one.node,
-            value: number::gigabytes(one.bytes_per_s),
-            doubtful: is_doubtful(&one.spread),
+            measure: Measure::of(one.bytes_per_s, &one.spread, number::gigabytes),
         };
         places.panel(naming::series_short(kernel, "", store, false), of.map(value))
     });
@@ -217,6 +220,7 @@ pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "CPUs at work",
         y_label: "GB/s",
+        unit: " GB/s",
         x: Axis::Linear,
         y: Axis::Linear,
         panels: vec![LinePanel::new("", series)],
@@ -256,9 +260,10 @@ fn point(one: &PackageScaling) -> LinePoint {
 /// A straight line from the first point to where it meets the greatest value, then that.
 fn ideal(points: &[LinePoint]) -> Vec<LinePoint> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
-    let (each, roof) = (first.y / first.x, points.iter().map(|point| point.y).fold(0.0, f64::max));
+    let (each, roof) =
+        (first.measure.value / first.x, points.iter().map(|point| point.measure.value).fold(0.0, f64::max));
     let bend = (roof / each).clamp(first.x, last.x);
-    let mut line = vec![LinePoint::exact(first.x, first.y), LinePoint::exact(bend, each * bend)];
+    let mut line = vec![LinePoint::exact(first.x, first.measure.value), LinePoint::exact(bend, each * bend)];
     if bend < last.x {
         line.push(LinePoint::exact(last.x, roof));
     }
