@@ -80,9 +80,7 @@ pub use standard_output::standard_output;
 pub use system_call::ask_for_parent;
 pub use temperature::cpu_temperature_c;
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
-pub use threads::{
-    ThreadError, ThreadRefused, first_refused, start_on, start_thread, with_threads_left,
-};
+pub use threads::{ThreadError, ThreadRefused, first_refused, start_on, start_thread, with_threads_left};
 pub use time_source::TimeSource;
 pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
