@@ -108,8 +108,6 @@ struct Pair {
 struct OwnWork {
     /// Share of the time that it would use of a CPU of its own.
     demand: f64,
-    /// Share of the time that it did not wait for a CPU.
-    unhindered: f64,
     /// The class of work that it does most.
     class: usize,
 }
@@ -200,7 +198,7 @@ impl Prediction {
                 .sum();
             let slowed = |slots: &[usize]| self.slowed(works, slowdowns, slots, thread);
             let slower = slowed(slot_of) / slowed(&kernel_like);
-            let fluid = (work.demand + others).max(1.0) / kernel.max(1.0 / work.unhindered);
+            let fluid = (work.demand + others).max(1.0) / kernel;
             let ratios = [fluid, (1.0 + work.demand * others) / kernel, (1.0 + others) / kernel];
             for (most, ratio) in most.iter_mut().zip(ratios) {
                 *most = most.max(ratio * slower);
@@ -402,7 +400,7 @@ impl Seen<'_> {
                 gaps.map_or(0.0, |gaps| gaps.iter().map(|gap| gap.count as f64 * middle_us(gap)).sum());
             let work = thread.cpu_share.clamp(f64::MIN_POSITIVE, 1.0);
             let rest = (rested_us * 1e-6 / seconds).min(1.0 - work);
-            Ok(OwnWork { demand: work / (work + rest), unhindered: work + rest, class: class(*known) })
+            Ok(OwnWork { demand: work / (work + rest), class: class(*known) })
         };
         self.threads.iter().zip(&self.known).map(of_thread).collect()
     }
