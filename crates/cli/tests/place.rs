@@ -344,7 +344,7 @@ impl Drop for Loops {
 fn pinned(bench: &Bench, loops: &Loops, before: &[Option<String>]) -> Child {
     let pid = loops.0.id().to_string();
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-    sidestep.args(["place", "--quiet", "--pid", &pid, "--profile", "0.2s", "--window", "4s", "--keep-slow"]);
+    sidestep.args(["place", "--quiet", "--pid", &pid, "--profile", "3s", "--window", "4s", "--keep-slow"]);
     sidestep.args(["--metric-command", "date +%s%N", "--budget", "10m", "--seed", "1", "--state"]);
     let child = sidestep.arg(bench.state()).stdin(Stdio::null()).spawn().expect("sidestep can be started");
     wait_for("a pin", || {

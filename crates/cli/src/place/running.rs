@@ -12,7 +12,7 @@ use experiments::place::arrangement::Arrangement;
 use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
-use experiments::place::roster::Turnover;
+use experiments::place::thread_table::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
@@ -127,11 +127,11 @@ fn observed(
             .push(format!("it was watched for {seconds} s only: --budget is shorter than --profile"));
     }
     if !follower.is_over() {
-        let keyed = follower.roster.keyed();
+        let keyed = follower.table.keyed();
         let ended: BTreeSet<u32> =
             keyed.iter().filter(|(_, member)| !member.is_there).map(|(_, member)| member.id.thread).collect();
         let gone = setting.threads.iter().filter(|busy| ended.contains(&busy.thread)).count();
-        setting.notes.extend(unsteady(follower.roster.turnover(), gone));
+        setting.notes.extend(unsteady(follower.table.turnover(), gone));
     }
     learn(&mut setting, sharing);
     Ok(setting)

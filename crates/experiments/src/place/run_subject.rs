@@ -19,8 +19,8 @@ use super::arms::{ArmPlan, arrangement_of};
 use super::arrangement::Arrangement;
 use super::follower::Follower;
 use super::prediction::Unwatched;
-use super::roster::Counted;
 use super::thread_lifetimes::{Lifetimes, ShortLived};
+use super::thread_table::Counted;
 use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
 use crate::ab::metric::Metric;
@@ -244,7 +244,7 @@ impl RunSubject {
                 }
             };
             if let (Some(lifetimes), Some(follower)) = (&mut lifetimes, &follower) {
-                lifetimes.look(&follower.roster);
+                lifetimes.look(&follower.table);
             }
             looked.unwrap_or_else(|error| {
                 failed = Some(error);
@@ -257,7 +257,7 @@ impl RunSubject {
                 if failed.is_none() { follower.left_behind().unwrap_or_default() } else { Vec::new() };
             (census, cpus) = (follower.census(), follower.taken().cloned());
             let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
-            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.roster, total_s));
+            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.table, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         if let Some(group) = group.filter(|_| is_profiled) {

@@ -7,7 +7,7 @@ use sharing::OF_WAKES;
 use probes::cores::handover::Handover;
 
 use super::super::cpu_slots::two_by_two;
-use super::super::roster::Key;
+use super::super::thread_table::Key;
 use super::*;
 
 fn busy(shares: &[f64]) -> Vec<Busy> {

@@ -68,7 +68,7 @@ pub struct Turnover {
 
 /// Everybody who was seen in one run and is not forgotten.
 #[derive(Debug, Clone, Default)]
-pub struct Roster {
+pub struct ThreadTable {
     members: BTreeMap<Place, Member>,
     /// Since somebody was forgotten: the number of each process that was kept.
     processes: BTreeMap<ProcessOrder, usize>,
@@ -89,7 +89,7 @@ fn place_of(thread: &Followed) -> Place {
     ((thread.process.start_ticks, thread.process.process), thread.start_ticks, thread.thread)
 }
 
-impl Roster {
+impl ThreadTable {
     /// Enters what a look found; true if somebody is new, has another name, or is gone.
     pub fn enter<'a>(&mut self, found: impl IntoIterator<Item = &'a Followed>) -> bool {
         let mut is_news = false;
@@ -222,13 +222,13 @@ pub(super) fn thread(process: u32, thread: u32, start_ticks: u64, name: &str) ->
 mod tests {
     use super::*;
 
-    fn keys(roster: &Roster) -> Vec<String> {
-        roster.keyed().iter().map(|(key, _)| format!("{}:{}:{}", key.process, key.name, key.nth)).collect()
+    fn keys(table: &ThreadTable) -> Vec<String> {
+        table.keyed().iter().map(|(key, _)| format!("{}:{}:{}", key.process, key.name, key.nth)).collect()
     }
 
     #[test]
     fn threads_are_known_by_process_name_and_order_whatever_their_numbers() {
-        let (mut first, mut second) = (Roster::default(), Roster::default());
+        let (mut first, mut second) = (ThreadTable::default(), ThreadTable::default());
         first.enter(&[
             thread(10, 10, 5, "m"),
             thread(10, 11, 6, "w"),
@@ -247,90 +247,90 @@ mod tests {
 
     #[test]
     fn cpu_time_counts_from_the_start_of_a_thread_or_from_where_it_is_told_to() {
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         let busy = |busy_ns| Followed { busy_ns, ..thread(10, 10, 5, "m") };
-        roster.enter(&[busy(3)]);
-        roster.enter(&[busy(7)]);
-        let counted = |roster: &Roster| roster.keyed()[0].1.busy_ns;
-        assert_eq!(counted(&roster), [0, 7]);
-        roster.recount();
-        roster.enter(&[busy(9)]);
-        assert_eq!(counted(&roster), [7, 9]);
+        table.enter(&[busy(3)]);
+        table.enter(&[busy(7)]);
+        let counted = |table: &ThreadTable| table.keyed()[0].1.busy_ns;
+        assert_eq!(counted(&table), [0, 7]);
+        table.recount();
+        table.enter(&[busy(9)]);
+        assert_eq!(counted(&table), [7, 9]);
     }
 
     #[test]
     fn who_ended_keeps_his_place_and_a_new_name_makes_a_new_key() {
-        let mut roster = Roster::default();
-        assert!(roster.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
-        assert!(!roster.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
-        assert!(roster.enter(&[thread(10, 10, 5, "m"), thread(10, 12, 7, "w")]), "one is gone, one renamed");
-        assert_eq!(keys(&roster), ["0:m:0", "0:w:0", "0:w:1"]);
-        assert_eq!(roster.keyed().iter().filter(|(_, member)| member.is_there).count(), 2);
+        let mut table = ThreadTable::default();
+        assert!(table.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
+        assert!(!table.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
+        assert!(table.enter(&[thread(10, 10, 5, "m"), thread(10, 12, 7, "w")]), "one is gone, one renamed");
+        assert_eq!(keys(&table), ["0:m:0", "0:w:0", "0:w:1"]);
+        assert_eq!(table.keyed().iter().filter(|(_, member)| member.is_there).count(), 2);
     }
 
     #[test]
     fn who_ended_is_forgotten_at_a_recount_and_the_others_keep_their_keys() {
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         let main = thread(10, 10, 5, "m");
         let worker = |number: u32| thread(10, number, u64::from(number), "w");
-        roster.enter(&[main.clone(), worker(11), worker(12), worker(13), thread(20, 20, 14, "w")]);
-        roster.enter(&[main.clone(), worker(12), worker(13), thread(30, 30, 15, "w")]);
-        roster.recount();
+        table.enter(&[main.clone(), worker(11), worker(12), worker(13), thread(20, 20, 14, "w")]);
+        table.enter(&[main.clone(), worker(12), worker(13), thread(30, 30, 15, "w")]);
+        table.recount();
         assert_eq!(
-            keys(&roster),
+            keys(&table),
             ["0:m:0", "0:w:1", "0:w:2", "2:w:0"],
             "a worker and a process are forgotten"
         );
         let renamed = Followed { name: "io".to_owned(), ..worker(12) };
-        roster.enter(&[main.clone(), renamed.clone(), worker(13), worker(16), thread(40, 40, 17, "w")]);
-        assert_eq!(keys(&roster), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "2:w:0", "3:w:0"]);
-        roster.recount();
-        roster.recount();
-        assert_eq!(keys(&roster), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "3:w:0"]);
-        roster.enter(std::slice::from_ref(&main));
-        roster.recount();
-        roster.enter(&[main, worker(18)]);
-        assert_eq!(keys(&roster), ["0:m:0", "0:w:4"], "behind all that were forgotten");
+        table.enter(&[main.clone(), renamed.clone(), worker(13), worker(16), thread(40, 40, 17, "w")]);
+        assert_eq!(keys(&table), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "2:w:0", "3:w:0"]);
+        table.recount();
+        table.recount();
+        assert_eq!(keys(&table), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "3:w:0"]);
+        table.enter(std::slice::from_ref(&main));
+        table.recount();
+        table.enter(&[main, worker(18)]);
+        assert_eq!(keys(&table), ["0:m:0", "0:w:4"], "behind all that were forgotten");
     }
 
     #[test]
     fn who_comes_and_goes_is_counted_from_the_last_recount_on() {
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         let worker = |number: u32| thread(10, number, u64::from(number), "w");
         let turnover = |began, ended| Turnover { began, ended };
-        roster.enter(&[worker(11), worker(12)]);
-        roster.recount();
-        assert_eq!(roster.turnover(), turnover(0, 0));
-        roster.enter(&[worker(11), worker(13)]);
-        roster.enter(&[worker(11), worker(14)]);
-        assert_eq!(roster.turnover(), turnover(2, 2), "13 did both");
-        roster.recount();
-        assert_eq!(roster.turnover(), turnover(0, 0));
+        table.enter(&[worker(11), worker(12)]);
+        table.recount();
+        assert_eq!(table.turnover(), turnover(0, 0));
+        table.enter(&[worker(11), worker(13)]);
+        table.enter(&[worker(11), worker(14)]);
+        assert_eq!(table.turnover(), turnover(2, 2), "13 did both");
+        table.recount();
+        assert_eq!(table.turnover(), turnover(0, 0));
     }
 
     #[test]
     fn threads_that_come_and_go_take_no_more_memory_than_those_that_are_there() {
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         for number in 11..20_011 {
             let name = if number % 2 == 0 { "w".to_owned() } else { format!("w{number}") };
-            roster.enter(&[thread(10, 10, 5, "m"), thread(10, number, u64::from(number), &name)]);
+            table.enter(&[thread(10, 10, 5, "m"), thread(10, number, u64::from(number), &name)]);
             if number % 100 == 0 {
-                roster.recount();
-                assert!(roster.len() == 2 && roster.next.len() <= NAMES_MAX + 100, "{number}");
+                table.recount();
+                assert!(table.len() == 2 && table.next.len() <= NAMES_MAX + 100, "{number}");
             }
         }
-        let last = roster.keyed().pop().expect("the last one").0;
+        let last = table.keyed().pop().expect("the last one").0;
         assert_eq!((last.name.as_str(), last.nth), ("w", 9_999), "every other one had that name");
     }
 
     #[test]
     fn processes_that_come_and_go_are_forgotten_as_well() {
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         for number in 11..2_011 {
-            roster.enter(&[thread(10, 10, 5, "m"), thread(number, number, u64::from(number), "w")]);
-            roster.recount();
-            assert!(roster.len() == 2 && roster.processes.len() == 2 && roster.next.len() == 2);
+            table.enter(&[thread(10, 10, 5, "m"), thread(number, number, u64::from(number), "w")]);
+            table.recount();
+            assert!(table.len() == 2 && table.processes.len() == 2 && table.next.len() == 2);
         }
-        assert_eq!(keys(&roster), ["0:m:0", "2000:w:0"]);
+        assert_eq!(keys(&table), ["0:m:0", "2000:w:0"]);
     }
 }
