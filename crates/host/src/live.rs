@@ -19,7 +19,6 @@ mod ntp;
 mod page;
 mod perf;
 mod poll;
-mod preload;
 mod process;
 mod process_memory;
 mod process_setting;
@@ -32,10 +31,8 @@ mod temperature;
 mod thread_usage;
 mod threads;
 mod time_source;
-mod urgency;
 mod wake_latency;
 mod watchdog;
-mod write_watch;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_atomically, create_directory_anew, write_atomically};
@@ -57,11 +54,10 @@ pub use node_memory::{NodeMemoryError, ensure_room_on_node, map_on_node, page_no
 pub use ntp::ntp_state;
 pub use page::page_bytes;
 pub use perf::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch,
-    RegisterSample, Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
+    Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch, RegisterSample, Registers, Switch,
+    WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
 pub use poll::wait_for_any;
-pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_kernel_thread, is_writable, kernel_release,
     own_nice, peak_resident_bytes, process_start_ticks, process_user, utc_now,
@@ -84,10 +80,5 @@ pub use threads::{
     ThreadError, ThreadRefused, first_refused, start_on, start_own, start_thread, with_threads_left,
 };
 pub use time_source::TimeSource;
-pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, watch};
-pub use write_watch::{
-    Given, MESSAGE_BYTES, OwnPage, WriteFault, WriteInvitation, WritePost, WriteWatch, WriteWatchError,
-    parse_write_faults,
-};

@@ -1,7 +1,6 @@
 //! What each thread of a program does, as its profile shows: computes, computes and rests, or takes turns with another.
 
 use record::{IdleGaps, Sharing, SharingThread};
-use sharing::OF_WAKES;
 use stats::Interval;
 
 use super::decision::Busy;
@@ -133,13 +132,10 @@ pub(super) fn roles(
 }
 
 fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
-    let offers = sharing.map_or(&[][..], |sharing| &sharing.offers);
-    let wakes = offers.iter().find(|offer| offer.name == OF_WAKES);
-    let why = match (sharing, wakes.and_then(|offer| offer.refused.as_deref())) {
-        (None, _) => "its threads could not be watched".to_owned(),
-        (Some(_), Some(why)) => format!("{OF_WAKES}: {why}"),
-        (Some(sharing), None) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
-        (Some(_), None) => "how long it rests was not seen".to_owned(),
+    let why = match sharing {
+        None => "its threads could not be watched".to_owned(),
+        Some(Sharing { wakes_refused: Some(why), .. }) => format!("who wakes whom was not seen: {why}"),
+        Some(_) => "how long it rests was not seen".to_owned(),
     };
     format!(
         "thread {} rests for {:.0} % of the time, and for what is not known ({why})",
