@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::disruption::Disruption;
 use crate::engine::{Engine, Source, UNKNOWN_NS};
-use crate::hardware::{Hardware, NoCounter};
+use crate::hardware::Hardware;
 use crate::instant::{Instant, Ordered};
-use crate::kernel_clock::{KernelClock, Timescale};
+use crate::kernel_clock::{ClockError, KernelClock, Timescale};
 use crate::mock::Mock;
 use crate::process;
+use crate::source::NoCounter;
 
 /// A fast clock that never goes back, on the timescale of `CLOCK_MONOTONIC_RAW`.
 ///
@@ -28,14 +29,6 @@ enum Way {
     Kernel(KernelClock, NoCounter),
     /// By what a test has set.
     Mock(Mock),
-}
-
-/// Why there is no clock at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ClockError {
-    /// Even the kernel's clock is refused.
-    #[error("the kernel refuses CLOCK_MONOTONIC_RAW; allow clock_gettime in this process's seccomp filter")]
-    NoKernelClock,
 }
 
 impl Clock {
@@ -168,7 +161,8 @@ mod tests {
     use crate::keeper::Timing;
     use crate::platform::possible_cpu_count;
     use crate::source::CounterDenied;
-    use crate::stamp::{StampMethod, Stamper};
+    use crate::stamp::StampMethod;
+    use crate::stamper::Stamper;
 
     #[test]
     fn a_mock_moves_when_it_is_told_to() {

@@ -3,14 +3,14 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::clock::ClockError;
 use crate::disruption::Disruption;
 use crate::engine::{Engine, Instruments};
-use crate::hardware::{Hardware, NoCounter, start_keeper};
+use crate::hardware::{Hardware, start_keeper};
 use crate::keeper::Timing;
-use crate::kernel_clock::{KernelClock, Timescale};
-use crate::mock;
+use crate::kernel_clock::{ClockError, KernelClock, Timescale};
 use crate::platform::possible_cpu_count;
+use crate::scope;
+use crate::source::NoCounter;
 
 /// What came of the making of the engine.
 static ENGINE: OnceLock<Result<&'static Engine<Hardware>, NoCounter>> = OnceLock::new();
@@ -52,7 +52,7 @@ fn kept() -> Option<&'static Engine<Hardware>> {
 /// Nanoseconds now, or what the mock shows in whose scope this thread is.
 #[inline(always)]
 pub(crate) fn now_ns() -> u64 {
-    if let Some(ns) = mock::scoped_ns() {
+    if let Some(ns) = scope::scoped_ns() {
         return ns;
     }
     match kept() {

@@ -12,6 +12,7 @@ mod generated_folder;
 mod handover;
 mod interrupt;
 mod mapping;
+mod memory_file;
 mod memory_policy;
 mod messages;
 mod node_memory;
@@ -28,6 +29,7 @@ mod speculation;
 mod standard_output;
 mod system_call;
 mod temperature;
+mod thread_error;
 mod thread_usage;
 mod threads;
 mod time_source;
@@ -75,10 +77,9 @@ pub use speculation::{Speculation, SpeculationState, speculation, stop_speculati
 pub use standard_output::standard_output;
 pub use system_call::ask_for_parent;
 pub use temperature::cpu_temperature_c;
+pub use thread_error::{ThreadError, ThreadRefused, first_refused};
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
-pub use threads::{
-    ThreadError, ThreadRefused, first_refused, start_on, start_own, start_thread, with_threads_left,
-};
+pub use threads::{start_on, start_own, start_thread, with_threads_left};
 pub use time_source::TimeSource;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, watch};

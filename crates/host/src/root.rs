@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use capture::{Recorded, record_files};
-use store::{Look, Store};
+use folder::Look;
+use store::Store;
 pub use texts::each_text;
 
 use crate::door::register::{self, MsrDevice, Registers};

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::ahead::Ahead;
-use super::store::Look;
+use super::folder::Look;
 use super::{FILE_BYTES_MAX, RootError, dump_cpu};
 
 /// The most bytes kept in memory of all files of an archive.
