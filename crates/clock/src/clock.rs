@@ -84,7 +84,7 @@ impl Clock {
         self.now().duration_since(since)
     }
 
-    /// Bound on the distance of a reading from `CLOCK_MONOTONIC_RAW`, which holds until the keeper's next step.
+    /// Bound on the distance of a reading from `CLOCK_MONOTONIC_RAW`, which holds until the calibrator's next step.
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(match &self.way {
             Way::Engine(engine) => engine.error_ns(),
@@ -156,9 +156,9 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrator::Timing;
     use crate::features::Features;
-    use crate::hardware::start_keeper;
-    use crate::keeper::Timing;
+    use crate::hardware::start_calibrator;
     use crate::platform::possible_cpu_count;
     use crate::source::CounterDenied;
     use crate::stamp::StampMethod;
@@ -225,7 +225,7 @@ mod tests {
             return;
         };
         let engine: &'static _ = Box::leak(Box::new(Engine::new(hardware, possible_cpu_count())));
-        start_keeper(engine, Timing::default()).expect("a thread can be started");
+        start_calibrator(engine, Timing::default()).expect("a thread can be started");
         let clock = Clock::of(Ok(engine)).expect("this process may read the kernel's clock");
         let mut last = clock.now();
         // A machine that is busy or distrusts its counter may never open it, and gives the kernel's time.

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
+use crate::calibrator::{Calibrator, Timing};
 use crate::disruption::Surroundings;
 use crate::engine::{Engine, Instruments};
 use crate::exchange::{Exchange, ExchangeLimits, Exchanged, Side};
 use crate::features::Features;
-use crate::keeper::{Keeper, Timing};
 use crate::kernel_clock::{KernelClock, Timescale};
 use crate::own_thread::{MaskedSignals, allowed_cpus, confine, pin};
 use crate::platform::VmClock;
@@ -107,22 +107,22 @@ pub fn pinned_exchange(
 ///
 /// # Errors
 /// What the kernel says where it may start no thread; readers then stay with the kernel's clock.
-pub fn start_keeper<I: Instruments + 'static>(
+pub fn start_calibrator<I: Instruments + 'static>(
     engine: &'static Engine<I>,
     timing: Timing,
 ) -> std::io::Result<()> {
     let cpus = allowed_cpus();
     let masked = MaskedSignals::all();
     let keep = move || {
-        let mut keeper = Keeper::new(engine, &cpus, timing);
+        let mut calibrator = Calibrator::new(engine, &cpus, timing);
         let mut may_run_on = cpus.len();
         loop {
-            let step_cpus = keeper.step_cpus();
+            let step_cpus = calibrator.step_cpus();
             // Where it may not be confined, it comes there by chance.
             if step_cpus.len() != may_run_on && confine(step_cpus) {
                 may_run_on = step_cpus.len();
             }
-            thread::sleep(Duration::from_nanos(keeper.step()));
+            thread::sleep(Duration::from_nanos(calibrator.step()));
         }
     };
     let started = thread::Builder::new().name("sidestep-clock".into()).spawn(keep);

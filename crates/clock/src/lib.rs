@@ -7,7 +7,7 @@
 //! [`Clock`] is the clock, [`Instant`] and [`Ordered`] are what it gives. [`Instant::now`] reads the clock of the process without
 //! one at hand; [`Mock`] stands for both in tests.
 //!
-//! Below it, each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an [`Engine`] holds both together. The
+//! Below it, each CPU has a [`Slot`], a [`Calibrator`] writes what readers follow, and an [`Engine`] holds both together. The
 //! counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a [`LoopClosure`]; all
 //! of it runs on a [`FaultedCounter`] as well as on the hardware.
 //!
@@ -26,6 +26,7 @@ mod alignment;
 mod arch;
 mod atomics;
 mod bracket;
+mod calibrator;
 mod clock;
 mod counter;
 mod discipline;
@@ -38,7 +39,6 @@ mod features;
 mod follower;
 mod hardware;
 mod instant;
-mod keeper;
 mod kernel_clock;
 mod mock;
 mod own_thread;
@@ -50,10 +50,11 @@ mod slot;
 mod source;
 mod stamp;
 mod stamper;
-mod strip;
+mod timestamp_exchange;
 mod triangle;
 
 pub use alignment::{Alignment, Belief, Change, Correction};
+pub use calibrator::{Calibrator, Timing};
 pub use clock::Clock;
 pub use counter::{begin, end, stamp};
 pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
@@ -64,9 +65,8 @@ pub use fault::{Fault, FaultSchedule, FaultedCounter};
 pub use faulted::FaultedHardware;
 pub use features::Counter;
 pub use follower::{BOUND_NS, Followed, Follower, SEGMENT_NS, SLEW_SHARE};
-pub use hardware::{Hardware, pinned_exchange, start_keeper};
+pub use hardware::{Hardware, pinned_exchange, start_calibrator};
 pub use instant::{Instant, Ordered};
-pub use keeper::{Keeper, Timing};
 pub use kernel_clock::{ClockError, KernelClock, Timescale};
 pub use mock::Mock;
 pub use own_thread::allowed_cpus;
@@ -76,7 +76,7 @@ pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, NoCounter, Regime, TimeStampCounter, resolution_ticks};
 pub use stamp::{Stamp, StampMethod};
 pub use stamper::Stamper;
-pub use strip::{
+pub use timestamp_exchange::{
     Bounds, Contradiction, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT,
     Sighting, Strip,
 };

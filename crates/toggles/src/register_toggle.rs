@@ -128,7 +128,7 @@ impl RegisterToggle {
             }
             _ => return None,
         };
-        Some(host::door::hexadecimal(bits))
+        Some(host::system_writer::hexadecimal(bits))
     }
 }
 
@@ -175,7 +175,7 @@ impl Toggle for RegisterToggle {
         let targets = self.targets(around);
         let all = |of: fn(&Bits) -> u64| {
             let holds = |(target, bits): &(Target, &Bits)| {
-                Self::read(around, target) == Some(host::door::hexadecimal(of(bits)))
+                Self::read(around, target) == Some(host::system_writer::hexadecimal(of(bits)))
             };
             !targets.is_empty() && targets.iter().all(holds)
         };
@@ -198,7 +198,7 @@ impl Toggle for RegisterToggle {
         let is_on = self.value(around, value)?.name == "on";
         let change = |(target, bits): (Target, &Bits)| Change {
             target,
-            value: host::door::hexadecimal(if is_on { bits.on } else { bits.off }),
+            value: host::system_writer::hexadecimal(if is_on { bits.on } else { bits.off }),
         };
         Ok(Switch::System(self.targets(around).into_iter().map(change).collect()))
     }

@@ -14,8 +14,8 @@ pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome
     let mut states: Vec<(String, Vec<String>)> = pairs.iter().flat_map(of_pair).collect();
     let written: Vec<&[Change]> = pairs.iter().flat_map(Pair::written).collect();
     if !written.is_empty() {
-        let mut door = Place::live().door();
-        let entries = survey(&mut door, &written)?;
+        let mut writer = Place::live().writer();
+        let entries = survey(&mut writer, &written)?;
         let back = entries.iter().map(|entry| format!("write {} to {}", entry.old, entry.target)).collect();
         states.push(("put back".to_owned(), back));
     }
