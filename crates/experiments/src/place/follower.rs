@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::live::{allowed_cpus, process_start_ticks};
-use host::{Door, MachineDoor, ProcessId};
+use host::{MachineWriter, ProcessId, SystemWriter};
 use machine::CpuSet;
 use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
@@ -56,7 +56,7 @@ impl Follower {
         let id = ProcessId { process, start_ticks };
         let mut table = ThreadTable::default();
         // Before anything is written: a short program may be over by then.
-        if let Ok(threads) = MachineDoor::live().threads(&[id]) {
+        if let Ok(threads) = MachineWriter::live().threads(&[id]) {
             table.enter(&threads);
         }
         let intent = PinIntent { label, process: id, sets };

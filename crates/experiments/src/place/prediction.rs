@@ -9,7 +9,6 @@ use machine::CpuId;
 use models::scheduling::class_slowdowns;
 use probes::cores::handover::{Handover, Handovers};
 use record::{Cores, IdleGaps, Sharing, SharingThread};
-use sharing::OF_WAKES;
 use stats::Interval;
 
 use super::arrangement::spread;
@@ -438,13 +437,10 @@ fn partner(wakes: &[Vec<f64>], thread: usize) -> Result<Option<usize>, String> {
 }
 
 fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
-    let offers = sharing.map_or(&[][..], |sharing| &sharing.offers);
-    let wakes = offers.iter().find(|offer| offer.name == OF_WAKES);
-    let why = match (sharing, wakes.and_then(|offer| offer.refused.as_deref())) {
-        (None, _) => "its threads could not be watched".to_owned(),
-        (Some(_), Some(why)) => format!("{OF_WAKES}: {why}"),
-        (Some(sharing), None) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
-        (Some(_), None) => "how long it rests was not seen".to_owned(),
+    let why = match sharing {
+        None => "its threads could not be watched".to_owned(),
+        Some(Sharing { wakes_refused: Some(why), .. }) => format!("who wakes whom was not seen: {why}"),
+        Some(_) => "how long it rests was not seen".to_owned(),
     };
     format!(
         "thread {} rests for {:.0} % of the time, and for what is not known ({why})",

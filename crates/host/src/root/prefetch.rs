@@ -10,13 +10,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 const CHUNKS_AHEAD: usize = 4;
 
 /// What another thread has read so far. Dropping it ends that thread.
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
     position_bytes: usize,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Starts reading `inner`; fails where no thread can be had.
     pub(super) fn start(inner: impl Read + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
@@ -46,7 +46,7 @@ fn fill(mut inner: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
     }
 }
 
-impl Read for Ahead {
+impl Read for Prefetch {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.position_bytes == self.chunk.len() {
             match self.chunks.recv() {
@@ -78,14 +78,14 @@ mod tests {
     fn what_is_read_ahead_is_what_was_there_and_errors_come_in_their_place() {
         let bytes: Vec<u8> = (0..CHUNK_BYTES * 3 + 17).map(|index| (index % 251) as u8).collect();
         let mut read = Vec::new();
-        Ahead::start(io::Cursor::new(bytes.clone()))
+        Prefetch::start(io::Cursor::new(bytes.clone()))
             .expect("a thread")
             .read_to_end(&mut read)
             .expect("bytes");
         assert!(read == bytes);
 
         let mut read = Vec::new();
-        let error = Ahead::start(io::Cursor::new(vec![7; 10]).chain(Broken))
+        let error = Prefetch::start(io::Cursor::new(vec![7; 10]).chain(Broken))
             .expect("a thread")
             .read_to_end(&mut read)
             .expect_err("an error");

@@ -1,8 +1,8 @@
 //! What can be written on a machine: one file, one word or line of a file, bits of a model-specific register, bits of
 //! a PCI register, the affinity of a thread.
 //!
-//! A [`Door`] reads and writes [`Target`]s in canonical text, so that what is compared and restored never depends on
-//! brackets, blanks or padding. The machine itself and a recorded tree (a folder) are doors alike; a test puts a door
+//! A [`SystemWriter`] reads and writes [`Target`]s in canonical text, so that what is compared and restored never depends on
+//! brackets, blanks or padding. The machine itself and a recorded tree (a folder) are writers alike; a test puts a writer
 //! before them that fails or dies at a chosen step.
 
 mod binding;
@@ -109,7 +109,7 @@ impl fmt::Display for Target {
 
 /// Why a target could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum DoorError {
+pub enum SystemWriterError {
     /// It cannot be read.
     #[error("cannot read {target}: {source}")]
     Read {
@@ -145,60 +145,60 @@ pub enum DoorError {
 }
 
 /// Reads and writes targets.
-pub trait Door {
+pub trait SystemWriter {
     /// The value now, in canonical text.
     ///
     /// # Errors
     /// `Read`, or `Outside` for a path that is never written.
-    fn read(&mut self, target: &Target) -> Result<String, DoorError>;
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError>;
 
     /// Writes a canonical value.
     ///
     /// # Errors
     /// `Write`, or `Outside` for a path that is never written.
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError>;
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError>;
 
     /// What is bound to CPUs now, other than this process.
     ///
     /// # Errors
     /// `Bindings`, if it cannot be told which CPUs are there, or too much is bound to be remembered.
-    fn bindings(&mut self) -> Result<Bindings, DoorError>;
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError>;
 
     /// The threads of those of these processes that still run, and of all that descends from them. A process that ended
     /// has none, which is no error.
     ///
     /// # Errors
-    /// `Bindings`, where a door is made to fail.
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError>;
+    /// `Bindings`, where a writer is made to fail.
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError>;
 }
 
-impl<D: Door + ?Sized> Door for &mut D {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl<D: SystemWriter + ?Sized> SystemWriter for &mut D {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         (**self).read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         (**self).write(target, value)
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         (**self).bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
         (**self).threads(processes)
     }
 }
 
-/// The door of this machine, or of a recorded tree below a folder.
+/// The writer of this machine, or of a recorded tree below a folder.
 #[derive(Debug, Clone)]
-pub struct MachineDoor {
+pub struct MachineWriter {
     /// `None` is this machine.
     tree: Option<PathBuf>,
     registers: Arc<dyn Registers>,
 }
 
-impl MachineDoor {
+impl MachineWriter {
     /// This machine.
     pub fn live() -> Self {
         Self { tree: None, registers: Arc::new(register::MsrDevice) }
@@ -275,27 +275,27 @@ impl MachineDoor {
     }
 }
 
-impl Door for MachineDoor {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl SystemWriter for MachineWriter {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         check(target)?;
-        self.get(target).map_err(|source| DoorError::Read { target: target.clone(), source })
+        self.get(target).map_err(|source| SystemWriterError::Read { target: target.clone(), source })
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         check(target)?;
-        self.put(target, value).map_err(|source| DoorError::Write {
+        self.put(target, value).map_err(|source| SystemWriterError::Write {
             target: target.clone(),
             value: value.to_owned(),
             source,
         })
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         let own_process = self.tree.is_none().then(std::process::id);
-        binding::read(&self.place(""), own_process).map_err(|source| DoorError::Bindings { source })
+        binding::read(&self.place(""), own_process).map_err(|source| SystemWriterError::Bindings { source })
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
         Ok(followed::read(&self.place(""), processes))
     }
 }
@@ -305,7 +305,7 @@ fn pci_file(function: &str) -> String {
 }
 
 /// A journal is a file that somebody may have changed: it must not become a way to write anywhere.
-fn check(target: &Target) -> Result<(), DoorError> {
+fn check(target: &Target) -> Result<(), SystemWriterError> {
     let inside = match target {
         Target::File { path } | Target::Word { path, .. } | Target::Line { path, .. } => {
             let plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -319,7 +319,7 @@ fn check(target: &Target) -> Result<(), DoorError> {
         }
         Target::Msr { .. } | Target::Task { .. } => true,
     };
-    if inside { Ok(()) } else { Err(DoorError::Outside { target: target.clone() }) }
+    if inside { Ok(()) } else { Err(SystemWriterError::Outside { target: target.clone() }) }
 }
 
 /// True for `proc/irq/N/smp_affinity_list` and the default of new interrupts.
@@ -344,22 +344,22 @@ fn parse_hexadecimal(text: &str) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, MachineDoor) {
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, MachineWriter) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (path, text) in files {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
             std::fs::write(path, text).expect("a file");
         }
-        let door = MachineDoor::tree(folder.path());
-        (folder, door)
+        let writer = MachineWriter::tree(folder.path());
+        (folder, writer)
     }
 
     #[test]
     fn every_kind_of_target_reads_back_what_was_written_and_leaves_the_rest_alone() {
         let mut config = vec![0_u8; 256];
         config[0x84..0x88].copy_from_slice(&0x1234_5678_u32.to_le_bytes());
-        let (folder, mut door) = tree(&[
+        let (folder, mut writer) = tree(&[
             ("sys/a", "always [madvise] never\n"),
             ("proc/sys/b", "1\n"),
             ("sys/features", "GENTLE NO_NEXT_BUDDY START\n"),
@@ -383,11 +383,11 @@ mod tests {
             (msr, "0x8", "0x0"),
             (pci, "0x2000000", "0x0"),
         ] {
-            assert_eq!(door.read(&target).expect("readable"), old, "{target}");
-            door.write(&target, new).expect("writable");
-            assert_eq!(door.read(&target).expect("readable"), new, "{target}");
-            door.write(&target, old).expect("writable");
-            assert_eq!(door.read(&target).expect("readable"), old, "{target}");
+            assert_eq!(writer.read(&target).expect("readable"), old, "{target}");
+            writer.write(&target, new).expect("writable");
+            assert_eq!(writer.read(&target).expect("readable"), new, "{target}");
+            writer.write(&target, old).expect("writable");
+            assert_eq!(writer.read(&target).expect("readable"), old, "{target}");
         }
         let text = |path: &str| std::fs::read_to_string(folder.path().join(path)).expect("a file");
         assert_eq!(text("sys/a"), "always [madvise] never\n");
@@ -398,19 +398,19 @@ mod tests {
 
     #[test]
     fn nothing_outside_sys_and_proc_sys_is_reached() {
-        let (_folder, mut door) = tree(&[("etc/passwd", "x")]);
+        let (_folder, mut writer) = tree(&[("etc/passwd", "x")]);
         for path in ["etc/passwd", "/etc/passwd", "sys/../etc/passwd", "proc/self/mem", "sys/./a", ""] {
-            let error = door.write(&Target::File { path: path.to_owned() }, "y").expect_err(path);
+            let error = writer.write(&Target::File { path: path.to_owned() }, "y").expect_err(path);
             assert!(error.to_string().contains("nothing else is ever written"), "{error}");
         }
         let pci = Target::Pci { function: "../../../etc".to_owned(), offset: 0, mask: 1 };
-        assert!(matches!(door.read(&pci), Err(DoorError::Outside { .. })));
+        assert!(matches!(writer.read(&pci), Err(SystemWriterError::Outside { .. })));
     }
 
     #[test]
     fn a_choice_that_the_file_does_not_offer_is_refused() {
-        let (_folder, mut door) = tree(&[("sys/a", "always [madvise] never\n")]);
-        assert!(door.write(&Target::File { path: "sys/a".to_owned() }, "sometimes").is_err());
-        assert!(door.write(&Target::File { path: "sys/none".to_owned() }, "1").is_err());
+        let (_folder, mut writer) = tree(&[("sys/a", "always [madvise] never\n")]);
+        assert!(writer.write(&Target::File { path: "sys/a".to_owned() }, "sometimes").is_err());
+        assert!(writer.write(&Target::File { path: "sys/none".to_owned() }, "1").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Naive twins of the bandwidth loops: plain Rust that says what they must compute, and what runs where there is no assembly.
 
-use super::{FACTOR_F64, FACTOR_U64};
 use crate::operation::Operation;
+use crate::stream_variant::{FACTOR_F64, FACTOR_U64};
 
 /// One sweep of `operation` over 64-bit integers, wrapping; the result is the sum of `a` for a read, else 0.
 pub(crate) fn sweep_u64(operation: Operation, a: &mut [u64], b: &[u64], c: &[u64]) -> u64 {

@@ -1,4 +1,4 @@
-//! The keeper: looks at the kernel's clock and at the other CPUs now and then, and writes what readers follow.
+//! The calibrator: looks at the kernel's clock and at the other CPUs now and then, and writes what readers follow.
 //!
 //! One step is a look at the surroundings, a bracket of the kernel's clock, sometimes an exchange between two CPUs, and new segments
 //! for all CPUs that begin a moment later. Whatever does not fit is a disruption: readers go to the kernel's clock, and the
@@ -11,7 +11,7 @@ use crate::disruption::{Disruption, Surroundings};
 use crate::engine::{Engine, Instruments};
 use crate::slot::{SPAN_SHIFT, Segment};
 
-/// When the keeper does what, in nanoseconds.
+/// When the calibrator does what, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timing {
     /// From the first bracket to the first segment: the rate is then known to some 0.02 ppm.
@@ -20,7 +20,7 @@ pub struct Timing {
     pub calibration_step_ns: u64,
     /// Between two steps while readers follow.
     pub step_ns: u64,
-    /// How long a segment holds: the keeper may be this late before readers go to the kernel's clock.
+    /// How long a segment holds: the calibrator may be this late before readers go to the kernel's clock.
     pub span_ns: u64,
     /// How far ahead a segment begins, so that all CPUs know it by then.
     pub lead_ns: u64,
@@ -59,7 +59,7 @@ const TRIES: u32 = 3;
 
 /// The one writer of an engine.
 #[derive(Debug)]
-pub struct Keeper<'engine, I> {
+pub struct Calibrator<'engine, I> {
     engine: &'engine Engine<I>,
     timing: Timing,
     discipline: Discipline,
@@ -76,11 +76,11 @@ pub struct Keeper<'engine, I> {
     turn: usize,
 }
 
-impl<'engine, I: Instruments> Keeper<'engine, I> {
-    /// A keeper that may use the given CPUs for comparisons; at least one.
+impl<'engine, I: Instruments> Calibrator<'engine, I> {
+    /// A calibrator that may use the given CPUs for comparisons; at least one.
     pub fn new(engine: &'engine Engine<I>, cpus: &[u32], timing: Timing) -> Self {
         let surroundings = engine.instruments.surroundings();
-        let mut keeper = Self {
+        let mut calibrator = Self {
             engine,
             timing,
             discipline: Discipline::new(POLICY),
@@ -92,8 +92,8 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
             failures: 0,
             turn: 0,
         };
-        keeper.forget_alignments();
-        keeper
+        calibrator.forget_alignments();
+        calibrator
     }
 
     /// One step; returns how long to wait for the next, in nanoseconds.
@@ -127,7 +127,7 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
     }
 
     /// The CPUs on which the next step can be made: the kernel's clock beside the counter of one that is not known tells nothing. A
-    /// keeper that the scheduler leaves on such a CPU would never begin.
+    /// calibrator that the scheduler leaves on such a CPU would never begin.
     pub fn step_cpus(&self) -> &[u32] {
         let reference_alone = self.cpus.len().min(1);
         if self.cpus.iter().all(|cpu| self.is_known(*cpu)) {
@@ -264,7 +264,7 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
 
     /// Segments for all CPUs that go on where the old ones are; none if one CPU is far from where it should be.
     ///
-    /// A keeper that lost its CPU on the way begins later: segments published after they began would let CPUs change over one after
+    /// A calibrator that lost its CPU on the way begins later: segments published after they began would let CPUs change over one after
     /// the other. If it never is in time the old ones go on, and the next step tries again.
     fn renew(&mut self) -> Option<()> {
         for _ in 0..TRIES {
