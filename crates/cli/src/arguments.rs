@@ -91,7 +91,7 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
-    /// Many nodes: which are odd, what explains it, what changed
+    /// Many nodes: which are odd, and what explains it
     Fleet(FleetArguments),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),

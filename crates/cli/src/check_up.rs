@@ -62,7 +62,6 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let mut record = begin(machine, &cpus, &plan, arguments, seed);
     if let Some(dropped) = &dropped {
         dropped.describe(&mut record.provenance);
-        record.screening = dropped.screening()?;
     }
     record.flaw_evidence = Some(evidence);
     judge_flaws(&mut record, &catalogue);

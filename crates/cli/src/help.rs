@@ -117,7 +117,6 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
                 "fleet confirm check.json --engine slurm --drop drop",
                 "jobs that repeat suspects beside healthy nodes",
             ),
-            ("fleet since rows --change microcode=0xa:0xb", "what a change cost"),
             ("fleet export check.json --slurm-drain", "lines that take confirmed nodes out of Slurm"),
         ],
     ),
@@ -131,19 +130,6 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ),
             ("fleet check rows --sql", "the SQL that would run"),
             ("fleet check rows --gate", "exit with 1 when something stands out"),
-        ],
-    ),
-    (
-        &["fleet", "since"],
-        &[
-            (
-                "fleet since rows --change bios_version=2.1:2.3 --inventory nodes.csv",
-                "beside nodes of the same racks",
-            ),
-            (
-                "fleet since rows --change microcode=0xa:0xb --metric triad",
-                "metrics with triad in their names",
-            ),
         ],
     ),
     (

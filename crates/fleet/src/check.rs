@@ -16,7 +16,6 @@ use stats::Crossing;
 pub(crate) use answer::seconds;
 pub(crate) use repeats::HEALTHY;
 use stratum::Judged;
-pub(crate) use tables::Lines;
 pub use tables::{TableError, Tables};
 
 /// Fewer quiet nodes than these are not compared.

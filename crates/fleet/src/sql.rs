@@ -5,15 +5,12 @@ use std::path::Path;
 use record::FleetTable;
 use regex::Regex;
 
-use crate::since::Change;
-
 const ROWS_NDJSON: &str = include_str!("../sql/rows-ndjson.sql");
 const ROWS_PARQUET: &str = include_str!("../sql/rows-parquet.sql");
 const PLACE_INVENTORY: &str = include_str!("../sql/place-inventory.sql");
 const PLACE_NAME: &str = include_str!("../sql/place-name.sql");
 const PLACE_NONE: &str = include_str!("../sql/place-none.sql");
 const CHECK: &str = include_str!("../sql/check.sql");
-const SINCE: &str = include_str!("../sql/since.sql");
 
 /// In which form rows lie in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +45,6 @@ pub enum Place<'a> {
 /// The script of a check of the rows in `folder`.
 pub fn check(folder: &Path, form: RowForm, place: &Place<'_>) -> String {
     [rows(folder, form), places(place), CHECK.to_owned()].join("\n")
-}
-
-/// The script of a study of a change.
-pub fn since(folder: &Path, form: RowForm, place: &Place<'_>, change: &Change) -> String {
-    let values = [("factor", &change.factor), ("old", &change.old), ("new", &change.new)];
-    let study = filled(SINCE, &values.map(|(name, value)| (name, text(value))));
-    [rows(folder, form), places(place), study].join("\n")
 }
 
 /// The views of the rows in a folder.
@@ -153,18 +143,6 @@ mod tests {
         let script = places(&Place::Names(&pattern));
         assert!(script.contains(r#"regexp_extract(node, 'r(?P<rack>\d+)''(\d+)', 1) as "rack""#), "{script}");
         assert!(script.contains(r#"2) as "group 2""#), "{script}");
-    }
-
-    #[test]
-    fn a_value_that_looks_like_a_name_stays_a_value() {
-        let change =
-            Change { factor: "{old}".to_owned(), old: "'; x --".to_owned(), new: "{new}".to_owned() };
-        let script = since(Path::new("{nodes}"), RowForm::Ndjson, &Place::Unknown, &change);
-        assert!(
-            script.contains("bool_or(factor = '{old}' and old = '''; x --' and new = '{new}')"),
-            "{script}"
-        );
-        assert!(script.contains("read_json('{nodes}/metrics.ndjson'"), "{script}");
     }
 
     #[test]

@@ -212,7 +212,7 @@ pub struct StateRow {
     pub run_id: String,
     /// What it is about.
     pub kind: StateKind,
-    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`; `known-answers`, `ifs/0`, `opendcdiag/zstd19`.
+    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`; `known-answers`, `ifs/0`.
     pub id: String,
     /// A flaw: `yes`, `no`, `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

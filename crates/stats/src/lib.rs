@@ -11,7 +11,6 @@ mod beta;
 mod between_runs;
 mod binomial;
 mod blocks;
-mod clustered;
 mod deviations;
 mod drift;
 mod dunnett;
@@ -49,7 +48,6 @@ pub use between_runs::{
 };
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use blocks::{BlockEffect, BlockFit, BlockRun};
-pub use clustered::clustered_median;
 pub use deviations::{BEYOND_SPREADS, Deviations, Oddity, Outliers};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
 pub use dunnett::Dunnett;

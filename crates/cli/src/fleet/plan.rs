@@ -77,8 +77,6 @@ enum EngineName {
     /// A Job for each node
     #[value(alias = "k8s")]
     Kubernetes,
-    /// A test class, for --distribute
-    Reframe,
 }
 
 /// The nodes of a list.
@@ -138,7 +136,6 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
             EngineName::Slurm => Engine::Slurm,
             EngineName::Ansible => Engine::Ansible,
             EngineName::Kubernetes => Engine::Kubernetes,
-            EngineName::Reframe => Engine::ReFrame,
         },
         at_once: at_once(arguments, &nodes),
         nodes,

@@ -139,11 +139,6 @@ impl<R: BufRead> Lines<R> {
         Ok(lines)
     }
 
-    /// The name of the table that the next rows are of.
-    pub(crate) fn table(&self) -> &str {
-        &self.table
-    }
-
     /// The next row; `None` at the name of the next table, which is then `table`.
     fn row(&mut self) -> Result<Option<&str>, TableError> {
         self.line.clear();

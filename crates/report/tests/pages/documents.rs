@@ -2,12 +2,12 @@
 
 use record::{
     Bill, ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, FleetCheck, FleetRows,
-    FleetSince, GuardOutcome, HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    GuardOutcome, HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
 };
 use report::{
     FlawList, Page, bill_page, comparison_page, experiment_page, factorial_page, flaws_page,
-    fleet_check_page, fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page, history_page,
-    place_page, place_sweep_page, reboots_page,
+    fleet_check_page, fleet_rows_page, guard_baseline_page, guard_page, history_page, place_page,
+    place_sweep_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -52,7 +52,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
     let rows: FleetRows = saved!("fleet-rows");
-    let (fleet, since): (FleetCheck, FleetSince) = (saved!("fleet-check"), saved!("fleet-since"));
+    let fleet: FleetCheck = saved!("fleet-check");
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
@@ -78,6 +78,5 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("flaws-all", flaws(true)),
         ("fleet-check", fleet_check_page(&fleet)),
         ("fleet-check-empty", fleet_check_page(&FleetCheck::default())),
-        ("fleet-since", fleet_since_page(&since)),
     ]
 }

@@ -256,7 +256,7 @@ impl Synthetic {
         let fails = node.bios == "1.3";
         let screening = StateRow {
             value: Some(if fails { "fail" } else { "pass" }.to_owned()),
-            ..state(StateKind::Sdc, "opendcdiag")
+            ..state(StateKind::Sdc, "ifs/0")
         };
         line(sinks.states, &flaw)?;
         line(sinks.states, &screening)?;
@@ -283,7 +283,7 @@ impl Synthetic {
             ],
             states: vec![
                 ("counters".to_owned(), drifting),
-                ("opendcdiag".to_owned(), failing),
+                ("ifs/0".to_owned(), failing),
                 ("spectre-v2".to_owned(), 1),
             ],
             busy,
