@@ -1,11 +1,12 @@
-//! `sidestep fleet`: many machines. Schedulers run the check-ups, DuckDB reads the rows; nothing here starts a job or keeps a service.
+//! `sidestep fleet`: many machines. Schedulers run the check-ups; nothing here starts a job or keeps a service.
 
 mod check;
 mod confirm;
-mod duckdb;
+mod drop_directory;
 mod export;
-mod laid_flat;
 mod plan;
+mod records;
+mod row_files;
 mod rows;
 
 use clap::{Args, Subcommand};

@@ -109,10 +109,10 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet"],
         &[
             (
-                "fleet check rows --inventory nodes.csv",
+                "fleet check /shared/drop --inventory nodes.csv",
                 "which nodes are odd, which rack, slot or firmware explains it",
             ),
-            ("fleet check rows --json", "the document that confirm and export read"),
+            ("fleet check /shared/drop --json", "the document that confirm and export read"),
             (
                 "fleet confirm check.json --engine slurm --drop drop",
                 "jobs that repeat suspects beside healthy nodes",
@@ -123,13 +123,12 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
     (
         &["fleet", "check"],
         &[
-            ("fleet check rows --inventory nodes.csv --html fleet.html", "with a map of the fleet"),
+            ("fleet check /shared/drop --inventory nodes.csv --html fleet.html", "with a map of the fleet"),
             (
-                "fleet check rows --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)'",
+                "fleet check /shared/drop --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)'",
                 "racks and slots from names",
             ),
-            ("fleet check rows --sql", "the SQL that would run"),
-            ("fleet check rows --gate", "exit with 1 when something stands out"),
+            ("fleet check /shared/drop --gate", "exit with 1 when something stands out"),
         ],
     ),
     (
@@ -173,7 +172,6 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet", "rows"],
         &[
             ("fleet rows /shared/drop -o rows", "metrics, nodes and states as NDJSON"),
-            ("fleet rows /shared/drop -o rows --parquet", "the same as Parquet, by DuckDB"),
             ("fleet rows /shared/drop --table nodes", "one table on standard output"),
         ],
     ),

@@ -19,7 +19,9 @@ mod factorial;
 mod finding;
 mod flaw;
 mod fleet_check;
+
 mod fleet_rows;
+mod fleet_source;
 mod guard_check;
 mod guards;
 mod history;
@@ -42,9 +44,7 @@ pub use clock_check::*;
 pub use clock_cost::*;
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
-pub use codec::{
-    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, decode_without_raw, encode,
-};
+pub use codec::{DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode};
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
@@ -57,6 +57,7 @@ pub use flaw::{
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;
+pub use fleet_source::decode_for_rows;
 pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;

@@ -13,7 +13,7 @@ use crate::output;
 /// Options of `fleet export`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArguments {
-    /// The document of a check: sidestep fleet check ROWS --json
+    /// The document of a check: sidestep fleet check DROP --json
     check: PathBuf,
     /// Write metrics in Prometheus' text format to this file: 25 series a node at most
     #[arg(long, value_name = "FILE")]

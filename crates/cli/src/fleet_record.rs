@@ -59,13 +59,13 @@ fn parse_word(text: &str) -> Result<String, String> {
 }
 
 /// Where the record of this node goes, and what it says of the fleet.
-pub(crate) struct Dropped {
+pub(crate) struct FleetRecord {
     drop: PathBuf,
     node: NodeName,
     arguments: DropArguments,
 }
 
-impl Dropped {
+impl FleetRecord {
     /// Nothing, unless the run is for a fleet.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Dropped {
         if global.quiet {
             return Ok(String::new());
         }
-        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.metrics.len());
+        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_for_no_fleet_needs_no_name_and_a_named_one_gets_its_folder() {
-        assert!(Dropped::of(&DropArguments::default(), false).expect("nothing to name").is_none());
+        assert!(FleetRecord::of(&DropArguments::default(), false).expect("nothing to name").is_none());
         let folder = tempfile::tempdir().expect("a temporary folder");
         let arguments = DropArguments {
             drop: Some(folder.path().to_owned()),
@@ -218,7 +218,7 @@ mod tests {
             experiment: Some("e".to_owned()),
             arm: Some("a".to_owned()),
         };
-        let dropped = Dropped::of(&arguments, false).expect("a name").expect("for a fleet");
+        let dropped = FleetRecord::of(&arguments, false).expect("a name").expect("for a fleet");
         let mut record = Record { schema: record::SCHEMA, ..Record::default() };
         record.provenance.started_utc = "2026-11-26T04:54:12Z".to_owned();
         dropped.describe(&mut record.provenance);

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context;
-use fleet::rows::{AS_PARQUET, to_parquet};
 use host::live::WriteError;
 use record::FleetTable;
 
-use super::Taker;
-use crate::fleet::duckdb;
+use super::rows::Taker;
 
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -50,7 +48,7 @@ impl RowFiles {
         Ok(Self { folder: folder.to_owned(), files: files? })
     }
 
-    /// Puts every file in its place, and removes Parquet of older rows.
+    /// Puts every file in its place.
     ///
     /// # Errors
     /// What could not be written; the files that were there stay.
@@ -63,8 +61,6 @@ impl RowFiles {
         }
         let mut names = Vec::new();
         for (table, temporary, _) in &self.files {
-            // Usually there is none.
-            let _ = fs::remove_file(self.folder.join(format!("{table}.parquet")));
             let path = self.folder.join(format!("{table}.ndjson"));
             fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
             names.push(format!("{table}.ndjson"));
@@ -85,21 +81,4 @@ impl Taker for RowFiles {
             .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
             .context("the rows are not written")
     }
-}
-
-/// Makes Parquet of the rows in a folder.
-///
-/// # Errors
-/// What DuckDB said, or a file that cannot be put in its place.
-pub(super) fn write_parquet(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let ending = format!(".{}.tmp", process::id());
-    let begun = AS_PARQUET.map(|table| Temporary(folder.join(format!("{table}.parquet{ending}"))));
-    duckdb::run(&to_parquet(folder, &ending), |_| Ok(()))?;
-    let mut names = Vec::new();
-    for (table, temporary) in AS_PARQUET.iter().zip(&begun) {
-        let path = folder.join(format!("{table}.parquet"));
-        fs::rename(&temporary.0, &path).map_err(|source| WriteError::File { path, source })?;
-        names.push(format!("{table}.parquet"));
-    }
-    Ok(names)
 }
