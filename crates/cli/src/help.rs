@@ -172,6 +172,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet", "rows"],
         &[
             ("fleet rows /shared/drop -o rows", "metrics, nodes and states as NDJSON"),
+            ("fleet rows /shared/drop -o rows --format csv", "the same as CSV"),
             ("fleet rows /shared/drop --table nodes", "one table on standard output"),
         ],
     ),

@@ -3,6 +3,7 @@
 //! A record of any version is taken: what it does not say is absent from the rows. Numbers that are not above zero, such as a cost
 //! that came out negative, give no row, as ratios of them mean nothing.
 
+mod form;
 mod metrics;
 mod names;
 mod states;
@@ -13,6 +14,7 @@ use machine::{Identity, Machine, keyed_hash};
 use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Record, StateRow};
 
 use crate::node::run_id;
+pub use form::RowForm;
 pub use metrics::Measured;
 pub(crate) use metrics::{key, worse_log};
 pub use names::Names;

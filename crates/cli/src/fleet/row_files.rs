@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context;
+use fleet::rows::RowForm;
 use host::live::WriteError;
 use record::FleetTable;
 
@@ -17,6 +18,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Files in the making.
 pub(super) struct RowFiles {
     folder: PathBuf,
+    form: RowForm,
     files: Vec<(FleetTable, Temporary, BufWriter<File>)>,
 }
 
@@ -35,17 +37,20 @@ impl RowFiles {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn begin(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn begin(folder: &Path, form: RowForm) -> anyhow::Result<Self> {
         let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
         fs::create_dir_all(folder)
             .map_err(|source| WriteError::Directory { path: folder.to_owned(), source })?;
         let begin = |table: FleetTable| -> anyhow::Result<_> {
-            let path = folder.join(format!("{table}.ndjson.{}.tmp", process::id()));
+            let path = folder.join(format!("{table}.{}.{}.tmp", form.ending(), process::id()));
             let file = File::create(&path).map_err(|source| failed(&path, source))?;
-            Ok((table, Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file)))
+            let (temporary, mut file) = (Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file));
+            let written = file.write_all(form.head(table).as_bytes());
+            written.map_err(|source| failed(&temporary.0, source))?;
+            Ok((table, temporary, file))
         };
         let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
-        Ok(Self { folder: folder.to_owned(), files: files? })
+        Ok(Self { folder: folder.to_owned(), form, files: files? })
     }
 
     /// Puts every file in its place.
@@ -61,9 +66,10 @@ impl RowFiles {
         }
         let mut names = Vec::new();
         for (table, temporary, _) in &self.files {
-            let path = self.folder.join(format!("{table}.ndjson"));
+            let name = format!("{table}.{}", self.form.ending());
+            let path = self.folder.join(&name);
             fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
-            names.push(format!("{table}.ndjson"));
+            names.push(name);
         }
         Ok(names)
     }

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fleet::rows::Flattened;
+use fleet::rows::{Flattened, RowForm};
 use record::{FleetRows, FleetTable};
-use serde::Serialize;
 
 use super::records;
 use super::row_files::RowFiles;
@@ -16,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::output;
 
 const AFTER_HELP: &str = "\
-Files that give no rows are listed, in unread.ndjson too: half written, no record, the same run twice. The columns of each table are \
+Files that give no rows are listed, in the table unread too: half written, no record, the same run twice. The columns of each table are \
 in docs/fleet-rows.md and docs/fleet-*.schema.json.
 
 Exit codes: 0 done, unread files or not; 2 bad use, or no record at all; 3 could not write, or with --strict a file gave no rows.";
@@ -27,12 +26,15 @@ Exit codes: 0 done, unread files or not; 2 bad use, or no record at all; 3 could
 pub(crate) struct RowsArguments {
     /// The directory that nodes drop their records to, or any folder with records below it
     drop: PathBuf,
-    /// Write metrics.ndjson, nodes.ndjson, states.ndjson and unread.ndjson to this folder, in place of those that are there
+    /// Write the tables metrics, nodes, states and unread to files of this folder, in place of those that are there
     #[arg(long, short, value_name = "DIR", required_unless_present = "table")]
     output: Option<PathBuf>,
-    /// Print one table as NDJSON on standard output instead
+    /// Print one table on standard output instead
     #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"])]
     table: Option<Table>,
+    /// As what rows are written
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
+    format: Format,
     #[command(flatten)]
     forms: Forms,
 }
@@ -50,6 +52,24 @@ enum Table {
     Unread,
 }
 
+/// As what rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line, which fleet check reads as well
+    Ndjson,
+    /// A line of names, then a line for each row
+    Csv,
+}
+
+impl From<Format> for RowForm {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Ndjson => Self::Ndjson,
+            Format::Csv => Self::Csv,
+        }
+    }
+}
+
 impl From<Table> for FleetTable {
     fn from(table: Table) -> Self {
         match table {
@@ -64,14 +84,16 @@ impl From<Table> for FleetTable {
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
+    let form = RowForm::from(arguments.format);
     if let Some(table) = arguments.table {
-        let mut printed = Printed(table.into());
-        let found = lay_flat(&arguments.drop, &mut printed)?;
+        let table = table.into();
+        output::print(&form.head(table))?;
+        let found = lay_flat(&arguments.drop, form, &mut Printed(table))?;
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));
     }
     let folder = arguments.output.as_deref().context("name a folder with --output DIR")?;
-    let mut files = RowFiles::begin(folder)?;
-    let found = lay_flat(&arguments.drop, &mut files)?;
+    let mut files = RowFiles::begin(folder, form)?;
+    let found = lay_flat(&arguments.drop, form, &mut files)?;
     let found = FleetRows { folder: folder.display().to_string(), files: files.finish()?, ..found };
     let page = report::fleet_rows_page(&found);
     output::print(&arguments.forms.text(&page, &found, "fleet-rows.json", global)?)?;
@@ -100,34 +122,25 @@ impl Taker for Printed {
 }
 
 /// Reads every record and hands its rows on, in the order of the files.
-fn lay_flat(drop: &Path, taker: &mut impl Taker) -> anyhow::Result<FleetRows> {
+fn lay_flat(drop: &Path, form: RowForm, taker: &mut impl Taker) -> anyhow::Result<FleetRows> {
     let tables: Vec<FleetTable> = FleetTable::ALL.into_iter().filter(|table| taker.takes(*table)).collect();
     let lines = |rows: Flattened| -> anyhow::Result<Vec<(FleetTable, Vec<u8>)>> {
-        tables.iter().map(|table| Ok((*table, lines_of_table(&rows, *table)?))).collect()
+        tables.iter().map(|table| Ok((*table, lines_of_table(&rows, form, *table)?))).collect()
     };
     let found = records::each(drop, lines, |of_tables| {
         of_tables.iter().try_for_each(|(table, lines)| taker.take(*table, lines))
     })?;
     if taker.takes(FleetTable::Unread) {
-        taker.take(FleetTable::Unread, &lines_of(&found.unread)?)?;
+        taker.take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
     }
     Ok(found)
 }
 
-fn lines_of_table(rows: &Flattened, table: FleetTable) -> anyhow::Result<Vec<u8>> {
-    match table {
-        FleetTable::Nodes => lines_of([&rows.node]),
-        FleetTable::States => lines_of(&rows.states),
-        FleetTable::Metrics => lines_of(rows.metrics()),
-        FleetTable::Unread => Ok(Vec::new()),
-    }
-}
-
-fn lines_of(rows: impl IntoIterator<Item = impl Serialize>) -> anyhow::Result<Vec<u8>> {
-    let mut lines = Vec::new();
-    for row in rows {
-        serde_json::to_writer(&mut lines, &row)?;
-        lines.push(b'\n');
-    }
-    Ok(lines)
+fn lines_of_table(rows: &Flattened, form: RowForm, table: FleetTable) -> anyhow::Result<Vec<u8>> {
+    Ok(match table {
+        FleetTable::Nodes => form.lines(table, [&rows.node])?,
+        FleetTable::States => form.lines(table, &rows.states)?,
+        FleetTable::Metrics => form.lines(table, rows.metrics())?,
+        FleetTable::Unread => Vec::new(),
+    })
 }
