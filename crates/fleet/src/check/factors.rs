@@ -95,7 +95,7 @@ impl<'p> Places<'p> {
             let level = format!("{}/{}", self.level(node, &[RACK])?, self.level(node, &[CHASSIS])?);
             Some((*node, level))
         };
-        let nested: BTreeMap<&str, String> = self.of_node.keys().filter_map(|node| pair(&node)).collect();
+        let nested: BTreeMap<&str, String> = self.of_node.keys().filter_map(pair).collect();
         let distinct: BTreeSet<&String> = nested.values().collect();
         let chassis: BTreeSet<&str> =
             self.of_node.keys().filter_map(|node| self.level(node, &[CHASSIS])).collect();
@@ -141,7 +141,9 @@ pub(super) fn levels(
         }
     }
     let mut counts: HashMap<(usize, u32), usize> = HashMap::new();
-    members.keys().for_each(|(stratum, factor, _)| *counts.entry((*stratum, *factor)).or_default() += 1);
+    for (stratum, factor, _) in members.keys() {
+        *counts.entry((*stratum, *factor)).or_default() += 1;
+    }
     let is_tested = |(stratum, factor, _): &(usize, u32, u32), nodes: &Vec<u32>| {
         nodes.len() >= FEWEST_UNITS && counts[&(*stratum, *factor)] > 1
     };
