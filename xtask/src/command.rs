@@ -44,11 +44,7 @@ enum Task {
     /// lines, fresh documents against their schemas, and a quick check-up with its record and report. A step that fails does not
     /// stop the others. The last line is `N passed, N failed, N skipped`.
     Test,
-    /// The house rules alone
-    ///
-    /// Checks layers, file and function length, where `unsafe`, files and printing may stand, names, dead markers, links, lengths, words
-    /// and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
-    Tidy,
+    Tidy(tidy::Arguments),
     /// Command lines against their transcripts
     ///
     /// Runs the transcripts of tests/cli against target/release/sidestep; build that first. UPDATE_EXPECT=1 rewrites them.
@@ -80,7 +76,7 @@ impl Task {
     fn run(self) -> anyhow::Result<Totals> {
         match self {
             Self::Test => steps::run(),
-            Self::Tidy => tidy::run(),
+            Self::Tidy(arguments) => tidy::run(&arguments),
             Self::Golden => golden::run(),
             Self::Browser(arguments) => browser::run(&arguments),
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),

@@ -4,6 +4,7 @@
 //! checked is a wish: see STYLE.md for the words, here for the force. The scanner is no parser: it blanks
 //! strings and comments and counts braces, which the formatter's regular layout makes enough.
 
+mod circles;
 mod documents;
 mod examples;
 mod layers;
@@ -24,6 +25,17 @@ pub use scan::Source;
 
 use crate::totals::Totals;
 use crate::{cargo, licences};
+
+/// The house rules alone
+///
+/// Checks layers, circles of modules, file and function length, where `unsafe`, files and printing may stand, names, dead markers, links,
+/// lengths, words and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Instead print all circles of modules: the uses that make them, known circles included
+    #[arg(long)]
+    circles: bool,
+}
 
 /// One breach of a house rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,17 +97,32 @@ pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
     found.extend(examples::examples(&texts));
     for (path, text) in &texts {
         found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(path, text)));
-        if has_extension(path, "rs") {
-            let source = Source::new(path, text);
-            found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(&source)));
-        }
     }
+    let sources = sources(&texts);
+    for source in &sources {
+        found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(source)));
+    }
+    found.extend(circles::circles(&sources));
     found.sort();
     Ok(found)
 }
 
+fn sources(texts: &[(String, String)]) -> Vec<Source> {
+    let files = texts.iter().filter(|(path, _)| has_extension(path, "rs"));
+    files.map(|(path, text)| Source::new(path, text)).collect()
+}
+
 /// `cargo xtask tidy`.
-pub fn run() -> anyhow::Result<Totals> {
+///
+/// # Errors
+/// The repository cannot be read.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    if arguments.circles {
+        for circle in circles::all(&sources(&texts(&cargo::root())?)) {
+            println!("{circle}");
+        }
+        return Ok(Totals::default());
+    }
     let mut found = violations(&cargo::root())?;
     found.extend(too_many(published_crates()?.len()));
     let mut totals = licences::check()?;
