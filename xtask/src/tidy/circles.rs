@@ -5,6 +5,7 @@
 //! is a use of where it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -97,7 +98,7 @@ fn described(circle: &BTreeSet<Module>, uses: &Uses) -> String {
     let mut text = format!("  circle of {} modules", circle.len());
     for from in circle {
         for (to, place) in uses.get(from).into_iter().flatten().filter(|(to, _)| circle.contains(*to)) {
-            text += &format!("\n    {} -> {} ({place})", from.join("::"), to.join("::"));
+            let _ = write!(text, "\n    {} -> {} ({place})", from.join("::"), to.join("::"));
         }
     }
     text
