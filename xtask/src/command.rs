@@ -37,13 +37,7 @@ struct Arguments {
 /// All tasks, in the order a newcomer meets them. What a task says of itself stands at its arguments.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Everything a change has to pass
-    ///
-    /// Debian packages, fmt, clippy, what ships checked for arm64, tests (unit, golden, property,
-    /// disassembly, tidy), doc, licences, cargo deny where installed, the build that ships, golden command
-    /// lines, fresh documents against their schemas, and a quick check-up with its record and report. A step that fails does not
-    /// stop the others. The last line is `N passed, N failed, N skipped`.
-    Test,
+    Test(steps::Arguments),
     Tidy(tidy::Arguments),
     /// Command lines against their transcripts
     ///
@@ -75,7 +69,7 @@ enum Task {
 impl Task {
     fn run(self) -> anyhow::Result<Totals> {
         match self {
-            Self::Test => steps::run(),
+            Self::Test(arguments) => steps::run(&arguments),
             Self::Tidy(arguments) => tidy::run(&arguments),
             Self::Golden => golden::run(),
             Self::Browser(arguments) => browser::run(&arguments),

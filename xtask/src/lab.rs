@@ -88,6 +88,14 @@ pub fn check() -> anyhow::Result<Totals> {
     those(|machine| machine.in_tests)
 }
 
+/// The machines that only `cargo xtask test --all` boots.
+///
+/// # Errors
+/// As for `run`.
+pub fn check_others() -> anyhow::Result<Totals> {
+    those(|machine| !machine.in_tests)
+}
+
 /// The machines of one architecture.
 ///
 /// # Errors

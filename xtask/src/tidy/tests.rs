@@ -1,9 +1,7 @@
 //! The repository obeys its own rules. Each rule is shown to fail on a bad input in the file that defines it.
 
-use xtask::cargo::root;
-use xtask::tidy::{
-    SOURCE_RULES, Source, TEXT_RULES, manifests, published_crates, texts, too_many, violations,
-};
+use super::*;
+use crate::cargo::root;
 
 #[test]
 fn no_rule_of_the_house_is_broken() {
@@ -22,7 +20,7 @@ fn the_rules_see_every_crate_and_every_kind_of_file() {
         assert!(names.iter().any(|found| found == name), "{name} is not seen");
     }
     let texts = texts(&root).expect("texts can be read");
-    for path in ["Cargo.toml", "README.md", "xtask/tests/tidy.rs", "crates/cli/src/main.rs"] {
+    for path in ["Cargo.toml", "README.md", "xtask/src/tidy.rs", "crates/cli/src/main.rs"] {
         assert!(texts.iter().any(|(found, _)| found == path), "{path} is not seen");
     }
 }
@@ -40,4 +38,19 @@ fn the_published_binary_stays_small_in_crates() {
     let crates = published_crates().expect("cargo metadata can be read");
     assert!(crates.len() > 1, "the walk found only {crates:?}");
     assert_eq!(too_many(crates.len()), None);
+}
+
+#[test]
+fn every_source_rule_accepts_a_plain_file() {
+    let text = "//! A plain file.\n\n/// One.\npub fn one() -> u64 {\n    1\n}\n";
+    let source = Source::new("crates/stats/src/one.rs", text);
+    for (name, rule) in SOURCE_RULES {
+        assert_eq!(rule(&source), [], "{name}");
+    }
+}
+
+#[test]
+fn a_violation_says_where_and_why() {
+    let violation = Violation { path: "a.rs".into(), line: 3, reason: "why".into() };
+    assert_eq!(violation.to_string(), "a.rs:3: why");
 }

@@ -1,37 +1,59 @@
-//! The licences of everything we link or test with, held against the list in deny.toml, and of the folders that have their own.
+//! Everything foreign that we link or test with, held against deny.toml without a network: its licence, that it names versions of what it
+//! needs, and where it is from; and folders of ours that have a licence of their own.
 //!
-//! `cargo deny` checks more, but is not on every machine; this check needs only cargo itself and always runs.
+//! `cargo deny check advisories` needs the list of the day; the workflow of releases runs it.
 
 use anyhow::Context;
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
+use crate::cargo;
+use crate::texts::texts;
 use crate::totals::Totals;
-use crate::{cargo, tidy};
 
+/// Where packages may be from, as Cargo.lock writes it.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Folders under a licence of their own, which is none of those in deny.toml: artefacts of tests that nothing of ours links.
 const SEPARATE: &[(&str, &str)] = &[("lab/silicon", "GPL-2.0-or-later")];
 /// What links a library to a crate, in pieces so that this file passes its own check.
 const LINK: &str = concat!("#[", "link(");
 
-/// Checks the licence of every package in the lock file that the published platform uses, and that of each separate folder.
+/// Checks every package that the published platform uses by its licence and its requirements, every one of Cargo.lock by where it is
+/// from, and each separate folder.
+///
+/// # Errors
+/// deny.toml, Cargo.lock or `cargo metadata` cannot be read.
 pub fn check() -> anyhow::Result<Totals> {
-    let path = cargo::root().join("deny.toml");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let allowed = allow_list(&text)?;
-    let metadata = cargo::metadata(tidy::PLATFORM)?;
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(cargo::root().join(name));
+        text.with_context(|| format!("cannot read {name}"))
+    };
+    let allowed = allow_list(&read("deny.toml")?)?;
+    let metadata = cargo::metadata(cargo::PLATFORM)?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut refused: Vec<String> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
-    refused.extend(separate(&tidy::texts(&cargo::root())?));
+    refused.extend(packages.iter().flat_map(wildcards));
+    refused.extend(strangers(&read("Cargo.lock")?));
+    refused.extend(separate(&texts(&cargo::root())?));
     println!("{} packages, {} refused, allowed: {}", packages.len(), refused.len(), allowed.join(", "));
-    if refused.is_empty() {
-        return Ok(Totals::one_passed());
-    }
-    let mut totals = Totals::default();
-    for line in refused {
-        totals.add(Totals::one_failed(line));
-    }
+    let mut totals = Totals::one(refused.is_empty(), "licences, requirements and sources of packages");
+    totals.failures = refused;
     Ok(totals)
+}
+
+/// What a package requires of a registry without naming a version.
+fn wildcards(package: &Value) -> Vec<String> {
+    let required = package["dependencies"].as_array().into_iter().flatten();
+    let any = required.filter(|one| one["req"] == "*" && !one["source"].is_null());
+    let name = package["name"].as_str().unwrap_or_default();
+    any.map(|one| format!("{name} requires any version of {}", one["name"])).collect()
+}
+
+/// Lines of Cargo.lock that name another source than the one that is allowed.
+fn strangers(lock: &str) -> Vec<String> {
+    let sources = lock.lines().filter_map(|line| line.strip_prefix("source = "));
+    let other = sources.filter(|source| source.trim_matches('"') != REGISTRY);
+    other.map(|source| format!("Cargo.lock has a package from {source}")).collect()
 }
 
 fn allow_list(text: &str) -> anyhow::Result<Vec<String>> {
@@ -109,6 +131,17 @@ mod tests {
             let wrong = check(&files);
             assert!(wrong.len() == 1 && wrong[0].starts_with(says), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_stranger_and_a_requirement_without_version_are_named() {
+        let lock = format!("name = \"a\"\nsource = \"{REGISTRY}\"\nsource = \"git+https://example.org/a\"\n");
+        assert_eq!(strangers(&lock), ["Cargo.lock has a package from \"git+https://example.org/a\""]);
+        let one = |req: &str, source: Value| serde_json::json!({"name": "b", "req": req, "source": source});
+        let package = |one: Value| serde_json::json!({"name": "a", "dependencies": [one]});
+        assert_eq!(wildcards(&package(one("*", REGISTRY.into()))).len(), 1);
+        assert_eq!(wildcards(&package(one("^1", REGISTRY.into()))), [""; 0]);
+        assert_eq!(wildcards(&package(one("*", Value::Null))), [""; 0], "a crate of ours");
     }
 
     #[test]
