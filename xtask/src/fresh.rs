@@ -19,7 +19,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Documents of which none is made here, and who does.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("record", "the quick check-up"),
-    ("reboots", "crates/cli/tests/across_reboot.rs: it takes boots"),
+    ("reboots", "crates/cli/tests/all/across_reboot.rs: it takes boots"),
     ("sharing", "the place document, of which it is a part"),
     ("place-event", "crates/cli/tests/place_pid.rs: it takes a service"),
 ];

@@ -7,8 +7,8 @@ use super::{Source, Violation};
 const UNSAFE_CRATES: &[&str] = &["kernels", "host", "clock", "clock-c", "clock-preload", "sampler-preload"];
 /// Test-only fakes of hardware, which need what safe code cannot ask for.
 const UNSAFE_FAKES: &[&str] = &[
-    "crates/toggles/tests/micro_guest/guest.rs",
-    "crates/cli/tests/other_cpu/tracer.rs",
+    "crates/toggles/tests/all/micro_guest/guest.rs",
+    "crates/cli/tests/all/other_cpu/tracer.rs",
     "crates/cli/tests/no_perf/filter.rs",
 ];
 /// Crates that open files.
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(check(unsafe_code, "crates/host/src/a.rs", "fn a() { unsafe { b() } }"), 0);
         assert_eq!(check(unsafe_code, "crates/stats/src/a.rs", "// unsafe\nfn a() { b(\"unsafe\") }"), 0);
         assert_eq!(check(unsafe_code, UNSAFE_FAKES[0], "fn a() { unsafe { b() } }"), 0);
-        assert_eq!(check(unsafe_code, "crates/toggles/tests/micro_guest/main.rs", "unsafe { b() }"), 1);
+        assert_eq!(check(unsafe_code, "crates/toggles/tests/all/micro_guest/mod.rs", "unsafe { b() }"), 1);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             assert_eq!(check(architectures, path, line), breaches, "{path}");
         }
         let whole = "#![cfg(target_arch = \"x86_64\")]";
-        assert_eq!(check(architectures, "crates/cli/tests/other_cpu/main.rs", whole), 0);
+        assert_eq!(check(architectures, "crates/cli/tests/all/other_cpu/mod.rs", whole), 0);
         assert_eq!(check(architectures, "crates/cli/src/main.rs", whole), 1);
     }
 

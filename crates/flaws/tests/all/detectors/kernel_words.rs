@@ -1,6 +1,6 @@
 //! What the kernel writes for each flaw with the workaround on and off: texts of bugs.c, flags, boot words, processes.
 
-use crate::evidence::{guest_of, machine_of, of, told, with_file};
+use super::evidence::{guest_of, machine_of, of, told, with_file};
 use flaws::catalogue;
 use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Special, WorkaroundState};

@@ -8,7 +8,7 @@ use machine::Machine;
 use record::{FlawVerdict, RegistersAsked};
 use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Surroundings, Switch, find};
 
-use crate::guest::{Guest, Part};
+use super::guest::{Guest, Part};
 
 /// The flaw and its toggle.
 const FLAW: &str = "amd-298";

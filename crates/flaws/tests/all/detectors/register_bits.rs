@@ -4,7 +4,7 @@ use flaws::catalogue;
 use record::WorkaroundState::{self, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Reading, RegisterReading};
 
-use crate::evidence::{guest_of, machine_of, of, told, with_microcode, with_msr, with_pci};
+use super::evidence::{guest_of, machine_of, of, told, with_microcode, with_msr, with_pci};
 
 const AMD: &str = "AuthenticAMD";
 const INTEL: &str = "GenuineIntel";

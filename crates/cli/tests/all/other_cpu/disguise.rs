@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use host::Cpuid;
 use machine::CpuId;
 
-use crate::tracer::{self, Registers, Stop};
+use super::tracer::{self, Registers, Stop};
 
 /// The leaf of what XSAVE writes: Intel SDM vol. 2A, CPUID, 0DH. The CPU goes on writing its own registers, however small
 /// the recorded one's are, and the loader leaves as much room for them on its stack as this leaf says.

@@ -10,7 +10,7 @@ use machine::{Bytes, Cache, CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, Machi
 use probes::plan::{Depth, Options, Probe, Selection, plan, selectable_names, smallest_budget_s};
 use probes::signature::SignatureProbe;
 
-const GOLDEN: &str = include_str!("golden/plan.txt");
+const GOLDEN: &str = include_str!("../golden/plan.txt");
 
 /// How a made-up machine is built.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,5 @@
 //! A pinned process tree, recorded and alive: set free exactly, with faults at every step, threads that come, go and choose.
 
-mod faults;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,7 +13,7 @@ use toggles::{
     revert_on,
 };
 
-use faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Steps};
 
 const TOP: ProcessId = ProcessId { process: 100, start_ticks: 50 };
 const BOTH: &str = "0-1";

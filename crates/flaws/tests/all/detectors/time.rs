@@ -4,7 +4,7 @@ use flaws::catalogue;
 use record::Answer;
 use record::WorkaroundState::{Off, On, Unknown};
 
-use crate::evidence::{machine_of, of, told, with_time};
+use super::evidence::{machine_of, of, told, with_time};
 
 #[test]
 fn each_baseline_tells_on_and_off_and_doubts_between() {

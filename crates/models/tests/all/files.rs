@@ -4,7 +4,7 @@ use models::memory::parse;
 use models::{interconnect, memory, scheduling, tsc};
 use proptest::prelude::*;
 
-const TEXT: &str = include_str!("../../../machines/phenom-9600.toml");
+const TEXT: &str = include_str!("../../../../machines/phenom-9600.toml");
 
 fn refused(from: &str, to: &str) -> String {
     assert!(TEXT.contains(from), "{from}");

@@ -22,7 +22,7 @@ struct Frozen {
 const FROZEN: [Frozen; 2] = [
     Frozen {
         name: "before affinities were remembered",
-        bytes: include_bytes!("journals/format-1-before-affinities.journal"),
+        bytes: include_bytes!("../journals/format-1-before-affinities.journal"),
         files: &[
             (
                 "sys/kernel/mm/transparent_hugepage/enabled",
@@ -38,7 +38,7 @@ const FROZEN: [Frozen; 2] = [
     },
     Frozen {
         name: "with affinities",
-        bytes: include_bytes!("journals/format-1.journal"),
+        bytes: include_bytes!("../journals/format-1.journal"),
         files: &[
             ("sys/devices/system/cpu/cpu3/online", "1\n", "0\n"),
             // As the kernel leaves them once the CPU is back.

@@ -1,7 +1,5 @@
 //! A CPU that goes away on a recorded tree: what was bound to it comes back, or is told, with faults at every step.
 
-mod faults;
-
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +11,7 @@ use toggles::{
     Reverted, decode, revert_on,
 };
 
-use faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Steps};
 
 const ONLINE: &str = "sys/devices/system/cpu/cpu3/online";
 const MACHINE_CPUSET: &str = "sys/fs/cgroup/cpuset/a/cpuset.cpus";

@@ -3,8 +3,6 @@
 //!
 //! The kernel's part is as seen on Linux 6.1 and 6.12 with four CPUs of which `maxcpus=3` left one away.
 
-mod faults;
-
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -15,7 +13,7 @@ use toggles::{
     Restored, Revert, Reverted, Surroundings, find, find_state, revert_on,
 };
 
-use faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Steps};
 
 const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 const ONLINE: &str = "sys/devices/system/cpu/online";

@@ -4,7 +4,7 @@ use flaws::{Architecture, catalogue, judge};
 use machine::ArmSignature;
 use record::{Answer, CpuSignature, FlawEvidence, Protection, WorkaroundState};
 
-use crate::evidence::{machine_of, of, told, with_file};
+use super::evidence::{machine_of, of, told, with_file};
 
 /// An arm64 machine of CPUs with these main id registers.
 fn machine(midrs: &[u64]) -> FlawEvidence {

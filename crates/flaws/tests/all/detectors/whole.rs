@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use flaws::catalogue;
 use record::WorkaroundState;
 
-use crate::kernel_words::CASES;
-use crate::register_bits::exercised;
+use super::kernel_words::CASES;
+use super::register_bits::exercised;
 
 #[test]
 fn at_least_forty_flaws_are_known_and_each_tells_or_says_why_not() {

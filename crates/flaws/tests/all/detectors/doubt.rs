@@ -4,7 +4,7 @@ use flaws::catalogue;
 use record::WorkaroundState::{On, Unknown};
 use record::{Answer, Protection, Reading, RegisterReading};
 
-use crate::evidence::{machine_of, of, with_file, with_msr, with_time};
+use super::evidence::{machine_of, of, with_file, with_msr, with_time};
 
 /// Registers of erratum 298: HWCR and BU_CFG.
 const E298: [(u32, u64); 2] = [(0xc001_0015, 0x8), (0xc001_1023, 0x2)];

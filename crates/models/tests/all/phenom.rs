@@ -8,7 +8,7 @@ use models::memory::{
 };
 use proptest::prelude::*;
 
-const TEXT: &str = include_str!("../../../machines/phenom-9600.toml");
+const TEXT: &str = include_str!("../../../../machines/phenom-9600.toml");
 
 fn described() -> Described {
     parse(TEXT, "machines/phenom-9600.toml").expect("a machine of ours")
