@@ -4,6 +4,6 @@
 use fuzz::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let _ = models::memory::parse(text, "machine.toml");
-    let _ = models::scheduling::parse(text, "machine.toml");
+    let _ = models::parse::<models::memory::MemoryMachine>(text, "machine.toml");
+    let _ = models::parse::<models::scheduling::SchedulingMachine>(text, "machine.toml");
 });

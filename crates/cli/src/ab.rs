@@ -2,8 +2,8 @@
 
 mod across_reboot;
 mod arguments;
+mod conclusion;
 mod dry_run;
-mod found;
 mod line;
 mod programs;
 
@@ -13,16 +13,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clock::TickRate;
 use experiments::ab::command_subject::CommandSubject;
-use experiments::ab::factorial::{Ran as Conducted, factorial_outcome};
 use experiments::ab::outcome::{Declared, TWO_PROGRAMS};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
-use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run, run_factorial};
+use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
-use record::FactorialToggle;
+use record::ExperimentOutcome;
 use stats::Arm;
-use toggles::{Pair, Restored, Surroundings, Switch, combinable};
+use toggles::{Pair, Restored, Switch, SystemState};
 
 use crate::arguments::Global;
 use crate::check_up::{chosen_cpus, seed_of_now};
@@ -30,7 +29,6 @@ use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::toggles::{Described, after_error, offer_to_mend};
 pub(crate) use arguments::AbArguments;
-use found::Found;
 pub(crate) use line::Line;
 
 /// Version of the document of `--dry-run --json`.
@@ -62,40 +60,31 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         arguments.a.is_none() || arguments.command.is_empty(),
         "--a and --b name the programs; leave the command after -- out"
     );
-    if let ([first, second, ..], false) = (arguments.toggle.as_slice(), arguments.factorial) {
-        anyhow::bail!(
-            "{first} and {second} are two toggles; add --factorial to run all their combinations, or name one"
-        );
-    }
     let described = Described::open(None)?;
-    let around = described.around();
-    let pairs: Vec<Pair> =
-        arguments.toggle.iter().map(|text| pair(text, arguments, &around)).collect::<Result<_, _>>()?;
-    if arguments.factorial {
-        combinable(&pairs)?;
-    }
+    let system = described.system_state();
+    let pair = arguments.toggle.as_ref().map(|text| pair(text, arguments, &system)).transpose()?;
     if arguments.dry_run {
-        anyhow::ensure!(!pairs.is_empty(), "--dry-run shows what a toggle writes; name one with --toggle");
-        return dry_run::dry_run(&pairs, global);
+        let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
+        return dry_run::dry_run(pair, global);
     }
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
-    if pairs.iter().any(|pair| !pair.changes(Arm::B).is_empty()) {
+    if pair.as_ref().is_some_and(|pair| !pair.changes(Arm::B).is_empty()) {
         offer_to_mend(&toggles::Place::live(), global)?;
     }
     if let Some(few) = arguments.pairs.filter(|asked| *asked < PAIRS_MIN && !global.quiet) {
         output::say(&format!("--pairs {few} is raised to {PAIRS_MIN}: fewer have no interval"));
     }
-    let plan = Plan::of(arguments, pairs.len());
-    let request = Request { arguments, pairs: &pairs, described: &described, plan: &plan, global };
+    let plan = Plan::of(arguments);
+    let request = Request { arguments, pair: pair.as_ref(), described: &described, plan: &plan, global };
     let started = Instant::now();
     let (result, restored) =
         if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
-        Ok(mut found) => {
-            *found.elapsed_s() = started.elapsed().as_secs_f64();
-            found.conclude(file.as_deref(), &restored, &request)
+        Ok(mut conclusion) => {
+            conclusion.elapsed_s = started.elapsed().as_secs_f64();
+            conclusion::conclude(conclusion, file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -104,8 +93,8 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
 /// What was asked for, and what is known of the machine.
 struct Request<'a> {
     arguments: &'a AbArguments,
-    /// One, or several with `--factorial`; none where two programs are compared.
-    pairs: &'a [Pair],
+    /// None where two programs are compared.
+    pair: Option<&'a Pair>,
     described: &'a Described,
     plan: &'a Plan,
     global: &'a Global,
@@ -120,14 +109,14 @@ impl Request<'_> {
 }
 
 /// The pair asked for, if it can be switched here and the user has agreed to it.
-fn pair(text: &str, arguments: &AbArguments, around: &Surroundings) -> anyhow::Result<Pair> {
+fn pair(text: &str, arguments: &AbArguments, system: &SystemState) -> anyhow::Result<Pair> {
     // Both separators are natural; a comma also parts items of a list, so a colon wins.
     let text = match text.split_once('=') {
         Some((_, values)) if !values.contains(':') => text.replacen(',', ":", 1),
         _ => text.to_owned(),
     };
-    let pair = Pair::parse(&text, around)?;
-    pair.allowed_by(&arguments.consent.into(), around)?;
+    let pair = Pair::parse(&text, system)?;
+    pair.allowed_by(&arguments.consent.into(), system)?;
     let name = pair.toggle.about().name;
     let settings_fit = |switch: &Switch| match switch {
         Switch::Process(settings) => settings.iter().all(live::ProcessSetting::fits_a_thread),
@@ -154,14 +143,12 @@ struct Plan {
 }
 
 impl Plan {
-    /// Each toggle brings a budget of its own.
-    fn of(arguments: &AbArguments, toggles: usize) -> Self {
+    fn of(arguments: &AbArguments) -> Self {
         let (budget, margin) = if arguments.runs_programs() {
             (PROGRAM_BUDGET, PROGRAM_MARGIN_PERCENT)
         } else {
             (PROBE_BUDGET, PROBE_MARGIN_PERCENT)
         };
-        let budget = budget * u32::try_from(toggles.max(1)).unwrap_or(1);
         let margin = arguments.margin.unwrap_or(margin) / 100.0;
         let precision = arguments.precision.map_or(margin * PRECISION_OF_MARGIN, |percent| percent / 100.0);
         let seed = arguments.seed.unwrap_or_else(seed_of_now);
@@ -183,7 +170,7 @@ impl Plan {
 }
 
 /// The outcome, and what became of each value that was switched.
-type Ran = (anyhow::Result<Found>, Vec<Restored>);
+type Ran = (anyhow::Result<ExperimentOutcome>, Vec<Restored>);
 
 /// The programs, ready to be run, and what pins them.
 fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
@@ -191,11 +178,12 @@ fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Opti
     let programs = programs::programs(arguments)?;
     let metric = arguments.program.metric()?;
     let pinned = arguments.cpu().map(Pinned::to).transpose()?;
-    let is_switched = !request.pairs.is_empty();
-    let switcher =
-        if is_switched { Switcher::new(request.pairs, request.plan.budget())? } else { Switcher::none() };
+    let switcher = match request.pair {
+        Some(pair) => Switcher::new(std::slice::from_ref(pair), request.plan.budget())?,
+        None => Switcher::none(),
+    };
     // Without a usable counter there is no control; the program is timed by the kernel's clock in any case.
-    let control = if is_switched { TickRate::calibrate(CALIBRATION_NS).ok() } else { None };
+    let control = request.pair.and_then(|_| TickRate::calibrate(CALIBRATION_NS).ok());
     let output = if arguments.show_output { ChildOutput::Show } else { ChildOutput::Discard };
     let how = arguments.program.how(output);
     let subject = CommandSubject::new(programs, how, metric, switcher, control, request.plan.rules.seed);
@@ -203,18 +191,18 @@ fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Opti
 }
 
 /// The probes, ready to be run on the CPU given, and what pins them.
-fn start_probes(request: &Request<'_>) -> anyhow::Result<(ProbeSubject, CpuId, Pinned)> {
+fn start_probes(request: &Request<'_>, pair: &Pair) -> anyhow::Result<(ProbeSubject, CpuId, Pinned)> {
     let wanted = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
     let machine = &request.described.machine;
     let cpus = chosen_cpus(machine, wanted.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
-    let switcher = Switcher::new(request.pairs, request.plan.budget())?;
-    let names: Vec<&str> = request.pairs.iter().map(|pair| pair.toggle.about().name).collect();
+    let switcher = Switcher::new(std::slice::from_ref(pair), request.plan.budget())?;
+    let name = pair.toggle.about().name;
     // A budget of ours is one for measuring.
     let limit_s = request.arguments.budget.map_or(f64::INFINITY, |budget| budget.as_secs_f64());
     let seed = request.plan.rules.seed;
-    let started = ProbeSubject::start(&names, switcher, &machine.identity, cpu, seed, limit_s);
+    let started = ProbeSubject::start(name, switcher, &machine.identity, cpu, seed, limit_s);
     Ok((started.map_err(not_started)?, cpu, pinned))
 }
 
@@ -239,7 +227,7 @@ fn command_line(arguments: &AbArguments) -> String {
 fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     let arguments = request.arguments;
     anyhow::ensure!(
-        !request.pairs.is_empty() || arguments.a.is_some(),
+        request.pair.is_some() || arguments.a.is_some(),
         "name a toggle with --toggle, or two programs with --a and --b"
     );
     let (mut subject, _pinned) = start_programs(request)?;
@@ -254,33 +242,33 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
         _ => Labels { subject: command_line(arguments), ..labels(request) },
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
-    let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        found.notes().extend(subject.runs.notes());
-        found
+    let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
+        conclusion.notes.extend(subject.runs.notes());
+        conclusion
     });
     Ok((result, subject.switcher.end()))
 }
 
 fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
-    anyhow::ensure!(!request.pairs.is_empty(), "name a toggle with --toggle, or a command after --");
-    let (mut subject, cpu, _pinned) = start_probes(request)?;
+    let pair = request.pair.context("name a toggle with --toggle, or a command after --")?;
+    let (mut subject, cpu, _pinned) = start_probes(request, pair)?;
     let labels = Labels {
         subject: format!("probes on CPU {cpu}"),
         aggregate: AGGREGATE.to_owned(),
         notes: subject.notes(),
         ..labels(request)
     };
-    let result = conduct(&mut subject, request, &labels).map(|mut found| {
+    let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         // How often buffers were laid is known only in the end.
-        let notes = found.notes();
-        let known: Vec<String> = subject.notes().into_iter().filter(|note| !notes.contains(note)).collect();
-        notes.extend(known);
-        found
+        let late: Vec<String> =
+            subject.notes().into_iter().filter(|note| !conclusion.notes.contains(note)).collect();
+        conclusion.notes.extend(late);
+        conclusion
     });
     Ok((result, subject.switcher.end()))
 }
 
-/// The words for the first toggle, if there is one.
+/// The words for the toggle, if there is one.
 fn labels(request: &Request<'_>) -> Labels {
     let of_toggle = |pair: &Pair| Labels {
         treatment: pair.toggle.about().name.to_owned(),
@@ -291,39 +279,25 @@ fn labels(request: &Request<'_>) -> Labels {
     Labels {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: live::utc_now(),
-        ..request.pairs.first().map(of_toggle).unwrap_or_default()
+        ..request.pair.map(of_toggle).unwrap_or_default()
     }
 }
 
-fn conduct<S: Subject>(subject: &mut S, request: &Request<'_>, labels: &Labels) -> anyhow::Result<Found>
+fn run_trials<S: Subject>(
+    subject: &mut S,
+    request: &Request<'_>,
+    labels: &Labels,
+) -> anyhow::Result<ExperimentOutcome>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let toggle = |pair: &Pair| FactorialToggle {
-        name: pair.toggle.about().name.to_owned(),
-        a: pair.value(Arm::A).name.clone(),
-        b: pair.value(Arm::B).name.clone(),
-    };
-    let is_factorial = request.arguments.factorial;
-    let toggles: Vec<FactorialToggle> = request.pairs.iter().filter(|_| is_factorial).map(toggle).collect();
-    let names = toggles.iter().map(|toggle| toggle.name.clone()).collect();
-    let mut line = Line::of_toggles(request.global.quiet, names).billed();
+    let mut line = Line::new(request.global.quiet).estimated();
     let rules = request.rules(subject);
-    let course = if is_factorial {
-        run_factorial(subject, toggles.len(), &rules, &mut line)
-    } else {
-        run(subject, &rules, &mut line)
-    };
+    let trial_log = run(subject, &rules, &mut line);
     line.end();
-    let course = course?;
+    let trial_log = trial_log?;
     line.afforded()?;
-    let (rows, guards, declared) = (subject.rows(), subject.guards(), &request.plan.declared);
-    Ok(if is_factorial {
-        let ran = Conducted { course: &course, rows: &rows, guards: &guards };
-        Found::Factorial(factorial_outcome(ran, &toggles, labels, declared))
-    } else {
-        Found::Experiment(outcome(&course, &rows, &guards, labels, declared))
-    })
+    Ok(outcome(&trial_log, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }
 
 /// Takes the folder of a document that could not be written away, unless something else is in it.
@@ -358,7 +332,7 @@ mod tests {
         // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
         let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
         assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(found::write_document(&1, Some(&file)).is_err());
+        assert!(conclusion::write_document(&1, Some(&file)).is_err());
         assert!(above.path().exists() && !above.path().join("kept").exists());
     }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machine::{Bytes, CpuSet};
-use probes::planting;
+use probes::fault_injection;
 use record::Planted;
 
 use crate::ab::AbArguments;
 use crate::bill::BillArguments;
-use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::dropped::DropArguments;
@@ -26,7 +25,7 @@ use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
 use crate::workloads::WorkloadArguments;
-use crate::{forms, judging};
+use crate::{forms, gate_flags};
 
 /// Finds what a computing platform hides, what that costs, and what to do about it
 ///
@@ -115,9 +114,6 @@ pub(crate) enum Command {
     Toggles(ToggleArguments),
     /// Programs to measure with: list them, run one turn of each
     Workloads(WorkloadArguments),
-    /// Record this machine as a tarball: now `machine --save`
-    #[command(hide = true)]
-    Capture(CaptureArguments),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -226,9 +222,6 @@ pub(crate) struct SelftestArguments {
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
-    /// Measure coverage and false alarms of the whole latency surface: several minutes
-    #[arg(long)]
-    pub(crate) surface: bool,
     /// Take about this long, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
@@ -266,9 +259,9 @@ impl Arguments {
     pub(crate) fn parsed(
         words: impl IntoIterator<Item = OsString>,
     ) -> Result<(Command, Global), clap::Error> {
-        let matches = judging::command().try_get_matches_from(words)?;
+        let matches = gate_flags::command().try_get_matches_from(words)?;
         let arguments = Self::from_arg_matches(&matches)?;
-        let (gate, strict) = judging::asked(&matches);
+        let (gate, strict) = gate_flags::asked(&matches);
         let global = Global { gate, strict, ..arguments.global };
         Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
@@ -279,8 +272,8 @@ fn parse_planted(text: &str) -> Result<Planted, String> {
     let (row, factor) = text.rsplit_once('=').ok_or("give a row and a factor, such as class:stream=1.05")?;
     let factor = factor.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
     let factor = factor.ok_or("the factor is a number above 0")?;
-    if let Some(class) = row.strip_prefix(planting::CLASS) {
-        let names = planting::classes;
+    if let Some(class) = row.strip_prefix(fault_injection::CLASS) {
+        let names = fault_injection::classes;
         if !names().any(|name| name == class) {
             return Err(format!("no class {class}; there are {}", names().collect::<Vec<_>>().join(", ")));
         }

@@ -65,7 +65,6 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
         record.screening = dropped.screening()?;
     }
     record.flaw_evidence = Some(evidence);
-    judge_flaws(&mut record, &catalogue);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
         output::print(&output::text(&record.plan, global, |terminal| page.terminal(terminal, true))?)?;
@@ -123,7 +122,7 @@ fn conclude(
     // Levels name the rows of the history, and the neighbours are what findings are made of.
     diagnosis::name_levels(&mut record);
     record.neighbours = history::neighbours(&record, dropped.is_none());
-    diagnosis::diagnose(&mut record);
+    diagnosis::diagnose_named(&mut record);
     record.elapsed_s = course.started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
     let outcome = verdict(&record, global);

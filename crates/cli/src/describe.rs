@@ -1,16 +1,21 @@
-//! `sidestep machine`: what this machine, or a recorded one, says it is.
+//! `sidestep machine`: what this machine, or a recorded one, says it is; with --save, the recording of it.
 
-use host::{Cpuid, Root};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ::flaws::catalogue;
+use host::{CaptureOptions, Cpuid, Root};
 use machine::{Machine, View};
 use serde_json::json;
 
 use crate::arguments::{Global, MachineArguments};
-use crate::capture::{self, CaptureArguments};
 use crate::outcome::Outcome;
 use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
+/// Version of the JSON document of `--save`.
+const SAVED_SCHEMA: u32 = 1;
 
 /// Describes the live machine.
 pub(crate) fn live_machine() -> Machine {
@@ -20,12 +25,7 @@ pub(crate) fn live_machine() -> Machine {
 /// Prints a machine as text or JSON.
 pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::Result<Outcome> {
     if let Some(file) = &arguments.save {
-        let recording = CaptureArguments {
-            file: file.clone(),
-            host_name: arguments.host_name,
-            full_command_line: arguments.full_command_line,
-        };
-        return capture::capture(&recording, global);
+        return save(file, arguments, global);
     }
     arguments.forms.ensure_writable()?;
     let machine = described(arguments)?;
@@ -60,4 +60,47 @@ fn document(machine: &Machine) -> anyhow::Result<serde_json::Value> {
         document.extend(fields);
     }
     Ok(document)
+}
+
+/// Records this machine as a tarball, for a bug report or a test.
+fn save(file: &Path, arguments: &MachineArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let path = file.display();
+    anyhow::ensure!(!file.exists(), "{path} is there already; name another file");
+    let machine = live_machine();
+    let name = if arguments.host_name { host::live::host_name() } else { None };
+    let is_guest = machine.identity.hypervisor.is_some();
+    let options = CaptureOptions {
+        full_command_line: arguments.full_command_line,
+        top: name.unwrap_or_else(|| "machine".to_owned()),
+        // A hypervisor makes registers up: they would be taken for the machine's.
+        msr: if is_guest { BTreeSet::new() } else { catalogue().registers().msr },
+    };
+    let capture = host::capture(&options)?;
+    host::live::write_atomically(file, &capture.tarball)?;
+    if global.json {
+        let document = json!({
+            "schema": SAVED_SCHEMA, "file": file, "bytes": capture.tarball.len(), "files": capture.files,
+            "cpus": capture.cpus, "cpus_with_registers": capture.registers,
+        });
+        output::print(&output::json_printed(&document)?)?;
+    } else if !global.quiet {
+        let registers = match capture.registers {
+            0 if is_guest => "no registers: those of a guest are made up".to_owned(),
+            0 => "no registers: they need root and the msr module".to_owned(),
+            count => format!("registers of {}", machine::counted(count, "CPU")),
+        };
+        let kib = capture.tarball.len().div_ceil(1024);
+        let (cpuid, dump) = if capture.cpus == 0 {
+            ("this architecture has no CPUID".to_owned(), String::new())
+        } else {
+            let cpus = machine::counted(capture.cpus, "CPU");
+            (format!("CPUID of {cpus}, {registers}"), format!(" --cpuid {path}"))
+        };
+        output::print_lines(&format!(
+            "{path}: {}, {cpuid}; {kib} KiB\n\
+             sidestep machine --sysroot {path}{dump}\nsidestep flaws --sysroot {path}{dump}\n",
+            machine::counted(capture.files, "file")
+        ))?;
+    }
+    Ok(Outcome::Done)
 }

@@ -1,8 +1,8 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
 mod arguments;
+mod baseline;
 mod evidence;
-mod norm;
 mod timing;
 
 use ::flaws::{Catalogue, Census, Flaw, GateReason, catalogue, unmet};
@@ -38,15 +38,16 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
-    let norm = arguments.expect.as_deref().map(norm::load).transpose()?;
+    let baseline = arguments.expect.as_deref().map(baseline::load).transpose()?;
     let catalogue = catalogue();
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);
     let uneven = flaws::uneven(&catalogue, &examined.evidence);
-    let fails =
-        |verdict: &FlawVerdict| norm.as_ref().map_or_else(|| unmet(verdict), |norm| norm.worse(verdict));
+    let fails = |verdict: &FlawVerdict| {
+        baseline.as_ref().map_or_else(|| unmet(verdict), |baseline| baseline.worse(verdict))
+    };
     let mut gate: Vec<GateReason> = verdicts.iter().filter_map(fails).collect();
-    if norm.is_none() {
+    if baseline.is_none() {
         gate.extend(uneven.iter().map(|why| GateReason { id: "uneven".to_owned(), why: why.clone() }));
     }
     let document = json!({
@@ -56,12 +57,12 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
     let page = report::flaws_page(&list);
     output::print(&arguments.forms.text(&page, &document, "flaws.json", global)?)?;
-    if global.gate || norm.is_some() {
+    if global.gate || baseline.is_some() {
         for reason in &gate {
             output::complain(&format!("{}: {}", reason.id, reason.why));
         }
     }
-    let is_new = |verdict: &&FlawVerdict| norm.as_ref().is_none_or(|norm| !norm.holds(verdict));
+    let is_new = |verdict: &&FlawVerdict| baseline.as_ref().is_none_or(|baseline| !baseline.holds(verdict));
     let of = |state| verdicts.iter().filter(is_new).any(|verdict| verdict.protected == state);
     Ok(outcome(global, !gate.is_empty(), of(Protection::OnRequest), of(Protection::Unknown)))
 }

@@ -34,8 +34,6 @@ const ONLY: &str = "memory,cores,clocks";
 /// Half of it is the largest block that a check-up maps: with the program and a second block it stays below 100 MiB.
 const FREE_MEMORY_MAX: Bytes = Bytes(128 << 20);
 const BASELINE: &str = "baseline.json";
-/// A baseline that is being taken.
-const BEGUN: &str = "baseline-begun.json";
 /// What the checks since the baseline found.
 const LEDGER: &str = "checks.json";
 
@@ -195,7 +193,6 @@ fn init(state: &State, runs: u32, every: Option<Duration>, global: &Global) -> a
             output::say(&format!("{} of {runs}  {}{busy}", baseline.runs.len() + 1, run.started_utc));
         }
         baseline.runs.push(run);
-        state.write(BEGUN, &baseline)?;
     }
     let signal = pending_signal();
     if signal.is_some() && baseline.runs.len() < FEWEST_RUNS {
@@ -213,11 +210,8 @@ fn init(state: &State, runs: u32, every: Option<Duration>, global: &Global) -> a
 fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Result<()> {
     let guard = Guard::new(baseline, allowance(&[], "")).context("a baseline without runs")?;
     state.write(BASELINE, baseline)?;
-    let folder = state.opened()?;
-    for name in [BEGUN, LEDGER] {
-        // There may be none.
-        let _ = folder.remove(name);
-    }
+    // There may be none.
+    let _ = state.opened()?.remove(LEDGER);
     if global.json {
         output::print(&output::json_printed(baseline)?)
     } else if global.quiet {

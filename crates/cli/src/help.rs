@@ -77,7 +77,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["clock", "watch"],
         &[
             ("clock watch", "until Ctrl-C, a probe each second"),
-            ("clock watch --metrics-listen 127.0.0.1:9310", "for a Prometheus scraper"),
+            ("clock watch --metrics-file sidestep.prom", "for the textfile collector of node_exporter"),
             ("clock watch --json --budget 1h", "one JSON document per event"),
         ],
     ),
@@ -233,8 +233,8 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("place --metric 'ops: ([0-9]+)' --better higher -- ./server", "by a number it prints"),
             ("place --export taskset -- ./program", "also print a script that binds the threads"),
             (
-                "place --threads 1..8 -- ./program -t {threads}",
-                "at which number of threads placement matters",
+                "place --pid 4242 --metric-command 'COMMAND'",
+                "a process that runs; COMMAND prints a number that rises with its work",
             ),
         ],
     ),
@@ -283,10 +283,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
     ),
     (
         &["selftest"],
-        &[
-            ("selftest", "false alarms and the smallest differences this host can show: half a minute"),
-            ("selftest --surface", "also of the latency surface: two minutes"),
-        ],
+        &[("selftest", "false alarms and the smallest differences this host can show: 20 seconds")],
     ),
 ];
 
@@ -344,7 +341,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::Arguments;
-    use crate::judging;
+    use crate::gate_flags;
 
     /// Words as a shell would split them: single quotes only.
     fn words(line: &str) -> Vec<OsString> {
@@ -371,15 +368,15 @@ mod tests {
 
     #[test]
     fn every_command_stands_in_one_group_and_every_line_fits() {
-        let command = judging::command();
-        let hidden = ["man", "capture", "help"];
+        let command = gate_flags::command();
+        let hidden = ["man", "help"];
         for one in command.get_subcommands().filter(|one| !hidden.contains(&one.get_name())) {
             let groups = GROUPS.iter().filter(|(_, names)| names.contains(&one.get_name()));
             assert_eq!(groups.count(), 1, "{}", one.get_name());
         }
         let groups = groups(&command);
         assert!(groups.lines().all(|line| line.chars().count() <= 80), "{groups}");
-        let help = judging::command().render_help().to_string();
+        let help = gate_flags::command().render_help().to_string();
         assert!(help.contains("Prove an effect:\n  bill"), "{help}");
     }
 }

@@ -4,7 +4,7 @@ mod store;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use experiments::history::{fingerprint, is_same_machine, trends};
 use experiments::neighbours;
 use host::{Cpuid, Root};
@@ -20,22 +20,7 @@ pub(crate) use store::Store;
 
 /// Options of `history`.
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct HistoryArguments {
-    #[command(subcommand)]
-    command: Option<HistoryCommand>,
-    #[command(flatten)]
-    list: ListArguments,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-enum HistoryCommand {
-    /// List earlier check-ups: when, which kernel and microcode, how many findings
-    List(ListArguments),
-}
-
-#[derive(Debug, Clone, Args)]
-struct ListArguments {
     /// Show the trend of this row, such as rdtsc, and where it changed
     #[arg(long, value_name = "NAME")]
     row: Option<String>,
@@ -81,12 +66,8 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
 
 /// Lists.
 pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let list = match &arguments.command {
-        Some(HistoryCommand::List(list)) => list,
-        None => &arguments.list,
-    };
-    list.forms.ensure_writable()?;
-    let store = list.state.as_deref().map_or_else(Store::of_user, Store::at);
+    arguments.forms.ensure_writable()?;
+    let store = arguments.state.as_deref().map_or_else(Store::of_user, Store::at);
     let found = store.read()?;
     let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
     let mut listing =
@@ -104,9 +85,9 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
         }
         listing.entries.push(line(file, entry, machine));
     }
-    if list.trend || list.row.is_some() {
-        listing.trends = trends(&own, list.row.as_deref());
-        if let Some(row) = list.row.as_ref().filter(|_| listing.trends.is_empty()) {
+    if arguments.trend || arguments.row.is_some() {
+        listing.trends = trends(&own, arguments.row.as_deref());
+        if let Some(row) = arguments.row.as_ref().filter(|_| listing.trends.is_empty()) {
             let names = own.last().map(|entry| entry.rows.keys().map(String::as_str)).into_iter().flatten();
             anyhow::bail!(
                 "no check-up of this machine has the row {row}; {}sidestep history --trend lists them",
@@ -115,14 +96,14 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
         }
         listing.trends.sort_by_key(|trend| trend.changes.is_empty());
     }
-    let hidden = listing.entries.len().saturating_sub(list.last);
+    let hidden = listing.entries.len().saturating_sub(arguments.last);
     if !global.json {
         for line in &listing.skipped {
             output::say(&format!("skipped {line}"));
         }
     }
     let page = report::history_page(&listing, hidden, &store.path().display().to_string());
-    output::print(&list.forms.text(&page, &listing, "history.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &listing, "history.json", global)?)?;
     Ok(Outcome::Done)
 }
 

@@ -4,7 +4,6 @@
 mod ab;
 mod arguments;
 mod bill;
-mod capture;
 mod check_up;
 mod clock;
 mod compare;
@@ -14,10 +13,10 @@ mod epochs;
 mod flaws;
 mod fleet;
 mod forms;
+mod gate_flags;
 mod guard;
 mod help;
 mod history;
-mod judging;
 mod outcome;
 mod output;
 mod place;
@@ -53,7 +52,6 @@ fn main() -> ExitCode {
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
         Command::Clock(arguments) => clock::clock(&arguments, &global),
-        Command::Capture(arguments) => capture::capture(&arguments, &global),
         Command::History(arguments) => history::history(&arguments, &global),
         Command::Guard(arguments) => guard::guard(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),

@@ -13,7 +13,7 @@ use machine::did_you_mean;
 use toggles::ExperimentError;
 
 use crate::arguments::Global;
-use crate::{judging, output};
+use crate::{gate_flags, output};
 
 /// Bad use or bad input.
 const BAD_INPUT: u8 = 2;
@@ -189,7 +189,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // Where a subcommand is missing clap gives the help instead, which has a line of usage, too.
     let of_help = || error.to_string().lines().find(|line| line.starts_with("Usage:")).map(str::to_owned);
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).or_else(of_help).unwrap_or_default();
-    let command = command_of(&usage, &judging::command());
+    let command = command_of(&usage, &gate_flags::command());
     let line = missing_subcommand(error, &command).unwrap_or_else(|| usage_line(&error.to_string()));
     let hint = error_hint(error).map(|word| format!("; did you mean {word}?"));
     let hint = hint.or_else(|| meant(error, &command)).unwrap_or_default();
@@ -200,7 +200,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Which subcommands there are, where one has to be chosen: clap would print the whole help.
 fn missing_subcommand(error: &clap::Error, command: &str) -> Option<String> {
     let is_missing = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    let all = judging::command();
+    let all = gate_flags::command();
     let found = command.split(' ').skip(1).try_fold(&all, |command, word| command.find_subcommand(word))?;
     let names: Vec<&str> =
         found.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();
@@ -311,9 +311,9 @@ mod tests {
             ("run --color alway", "sidestep", Some("always")),
         ] {
             let given = ["sidestep"].into_iter().chain(words.split(' '));
-            let error = judging::command().try_get_matches_from(given).expect_err("wrong");
+            let error = gate_flags::command().try_get_matches_from(given).expect_err("wrong");
             let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
-            assert_eq!(command_of(&usage, &judging::command()), help, "{words}: {usage}");
+            assert_eq!(command_of(&usage, &gate_flags::command()), help, "{words}: {usage}");
             assert_eq!(error_hint(&error).as_deref(), hint, "{words}");
         }
     }

@@ -3,12 +3,9 @@
 mod arguments;
 mod export;
 mod files;
-mod holding;
 mod room;
 mod run_lengths;
 mod running;
-mod sweep;
-mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,19 +14,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Program};
 use experiments::ab::metric::Metric;
-use experiments::ab::subject::PASSES_PER_BLOCK;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
-use experiments::place::parking::{Surroundings, parking_tax};
 use experiments::place::run_subject::{PlaceRunError, RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
-use host::Root;
 use host::arch::no_decoder;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
-use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
 use crate::ab::{Line, leave_no_folder, prepare_folder};
@@ -45,8 +38,6 @@ use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_l
 
 /// Unless the user says otherwise.
 const BUDGET: Duration = Duration::from_secs(60);
-/// The same for a watch.
-const WATCH_BUDGET: Duration = Duration::from_secs(24 * 3600);
 /// The watchdog gives this much time beyond the budget.
 const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 /// Runs of each arm below which no arm can be shown to be better: the least p of nine blocks of two passes, 0.004, stays below
@@ -54,8 +45,6 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 const RUNS_MIN: f64 = 18.0;
 /// The same in a product of runs.
 const ARMS: f64 = arms::ARMS as f64;
-/// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
-const IDLE_STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state1";
 /// The name of the document in the folder of `--record`.
 const FILE_NAME: &str = "place.json";
 
@@ -69,45 +58,30 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         files::ensure_writable(path)?;
     }
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
-    let cores = check_up.as_ref().map(|record| record.cores.clone()).unwrap_or_default();
-    let around = Surroundings {
-        has_idle_states: Root::live().exists(IDLE_STATE),
-        steal_percent: check_up.and_then(|record| record.guards.steal_share).map(|share| 100.0 * share),
-    };
+    let cores = check_up.map(|record| record.cores).unwrap_or_default();
     let machine = describe::live_machine();
     let allowed = machine.topology.allowed.clone();
     live::install_handlers().context("cannot listen to signals")?;
     offer_to_mend(&arguments.place(), global)?;
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
-    let parts = arguments.threads.as_ref().map_or(1, Vec::len);
     let request = Request {
         arguments,
         topology: &machine.topology,
         cores: &cores,
         allowed: &allowed,
         seed,
-        parts,
         file,
         global,
     };
-    if let Some(counts) = &arguments.threads {
-        return sweep::sweep(&request, counts, metric.as_ref());
-    }
-    if let (Some(process), Some(command), true) = (arguments.pid, &arguments.metric_command, arguments.watch)
-    {
-        return watch::watch(&request, process, command);
-    }
-    let (result, unfreed) = match (arguments.pid, arguments.hold) {
-        (Some(process), Some(held)) => return holding::hold(&request, process, held),
-        (Some(process), None) => running::tried(&request, process)?,
-        (None, _) => of_command(&request, metric)?,
+    let (result, unfreed) = match arguments.pid {
+        Some(process) => running::tried(&request, process)?,
+        None => of_command(&request, metric)?,
     };
     let mut found = match result {
         Ok(found) => found,
         Err(error) => return crate::toggles::after_error(error, &unfreed),
     };
     found.elapsed_s = started.elapsed().as_secs_f64();
-    found.parking = Some(parking_tax(found.sharing.as_ref(), &cores, around));
     show(&request, found, &unfreed)
 }
 
@@ -119,25 +93,19 @@ struct Request<'a> {
     /// What this process may use.
     allowed: &'a CpuSet,
     seed: u64,
-    /// Experiments that share the budget.
-    parts: usize,
     /// Where the document goes.
     file: Option<PathBuf>,
     global: &'a Global,
 }
 
 impl Request<'_> {
-    /// Of one experiment.
     fn budget(&self) -> Duration {
-        match self.arguments.budget {
-            Some(budget) => budget / u32::try_from(self.parts).unwrap_or(1),
-            None if self.arguments.watch => WATCH_BUDGET,
-            None if self.arguments.metric_command.is_some() => {
-                let look = look_time(self.arguments.window, Duration::ZERO);
-                self.arguments.profile + running::trial_time(look)
-            }
-            None => BUDGET,
-        }
+        let trial = || {
+            let look = look_time(self.arguments.window, Duration::ZERO);
+            self.arguments.profile + running::trial_time(look)
+        };
+        let default = || if self.arguments.metric_command.is_some() { trial() } else { BUDGET };
+        self.arguments.budget.unwrap_or_else(default)
     }
 
     /// The lock, and the watchdog that sets threads free.
@@ -246,7 +214,7 @@ fn tried(
         let why = if is_idle { format!("{why} before it {}", as_service(&went_on)) } else { why };
         return Ok(nothing_tried(&setting, &arms, &why));
     }
-    setting.notes.extend(too_short(run_s, request.budget(), request.parts));
+    setting.notes.extend(too_short(run_s, request.budget()));
     subject.try_arms(arms.plans.clone(), arms.sets());
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
@@ -292,26 +260,18 @@ fn service(left_behind: usize, went_on: &[String]) -> Option<String> {
 /// Why no placement is tried once where what is left of the budget does not hold a run of each, and one that nobody watches.
 fn no_pass_fits(run_s: f64, spent_s: f64, request: &Request<'_>) -> Option<String> {
     let (budget, needed_s) = (request.budget(), run_s * (ARMS + 1.0));
-    too_short(run_s, budget, request.parts).filter(|_| spent_s + needed_s > budget.as_secs_f64())
+    too_short(run_s, budget).filter(|_| spent_s + needed_s > budget.as_secs_f64())
 }
 
 /// What to do if the budget is too short to show anything.
-fn too_short(run_s: f64, budget: Duration, experiments: usize) -> Option<String> {
-    let runs = runs_min(experiments);
-    let needed_s = run_s * (runs * ARMS + ARMS);
+fn too_short(run_s: f64, budget: Duration) -> Option<String> {
+    let needed_s = run_s * (RUNS_MIN * ARMS + ARMS);
     (needed_s > budget.as_secs_f64()).then(|| {
         format!(
-            "a run takes {:.1} s and {runs} of each placement are needed to show anything: give --budget {:.0}s or a shorter task",
-            run_s,
-            (needed_s * experiments as f64).ceil()
+            "a run takes {run_s:.1} s and {RUNS_MIN} of each placement are needed to show anything: give --budget {:.0}s or a shorter task",
+            needed_s.ceil()
         )
     })
-}
-
-/// The same for experiments that are judged together: the least p of n blocks is 2^(1-n).
-fn runs_min(experiments: usize) -> f64 {
-    let tried = (ARMS - 1.0) * experiments as f64;
-    RUNS_MIN.max(PASSES_PER_BLOCK as f64 * (1.0 + (tried / LEVEL_OF_ALARMS).log2()).ceil())
 }
 
 /// Prints what was found, then writes it: a full disk shall not lose it.
@@ -385,12 +345,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_experiments_need_more_runs_of_each_arm() {
-        for (experiments, runs) in [(1, 18.0), (4, 18.0), (8, 20.0), (64, 26.0)] {
-            assert!((runs_min(experiments) - runs).abs() < 1e-9, "{experiments}");
-        }
+    fn a_budget_that_can_show_nothing_is_told_what_would() {
         let budget = Duration::from_secs(60);
-        assert_eq!(too_short(0.5, budget, 1), None);
-        assert!(too_short(1.0, budget, 2).is_some_and(|note| note.contains("--budget 152s")));
+        assert_eq!(too_short(0.5, budget), None);
+        assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
     }
 }

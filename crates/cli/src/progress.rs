@@ -1,4 +1,4 @@
-//! One progress line per probe, with the time left, on a terminal only.
+//! The line at the foot of the terminal that shows progress, on a terminal only; one per probe, with the time left.
 
 use std::time::Duration;
 
@@ -6,27 +6,28 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use probes::session::Progress;
 
 /// Steps of the bar.
-const STEPS: u64 = 1000;
+pub(crate) const STEPS: u64 = 1000;
 /// Redraws per second; each costs a system call while nothing is measured.
 const REDRAWS_PER_S: u8 = 4;
 
-/// The line at the foot of the terminal.
+/// A bar of that template, which draws on stderr if that is a terminal and the user did not ask for quiet.
+pub(crate) fn bar(quiet: bool, template: &str) -> ProgressBar {
+    let target =
+        if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S) };
+    let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+    let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+    bar.set_style(style.progress_chars("━━─"));
+    bar
+}
+
+/// The line of a probe.
 #[derive(Debug)]
 pub(crate) struct Line(ProgressBar);
 
 impl Line {
     /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
-        };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{prefix:>8} {msg:<14} {bar:30} {percent:>3} %")
-            .expect("the template is well-formed");
-        bar.set_style(style.progress_chars("━━─"));
-        Self(bar)
+        Self(bar(quiet, "{prefix:>8} {msg:<14} {bar:30} {percent:>3} %"))
     }
 
     /// Begins the line of a probe; `left` is the time that this and all later probes take at most.

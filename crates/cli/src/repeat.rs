@@ -6,9 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use experiments::history::{entry, spread};
+use experiments::history::entry;
+use experiments::reach::{alike, reach};
 use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
 use record::HistoryEntry;
+use stats::{Host, Knowledge};
 
 use crate::arguments::{Global, RunArguments, parse_budget};
 use crate::outcome::Outcome;
@@ -107,26 +109,30 @@ fn folder(arguments: &RunArguments, number: u32) -> anyhow::Result<PathBuf> {
     Ok(create_directory_anew(&PathBuf::from(format!("sidestep-{time}")))?)
 }
 
-/// The spread by class.
+/// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not tell it.
 fn text(entries: &[HistoryEntry]) -> String {
-    let classes = spread(entries);
+    let runs = alike(&entries.iter().collect::<Vec<_>>());
+    let host = Host::of(runs.first().is_some_and(|run| run.fingerprint.hypervisor.is_some()));
+    let mut classes = reach(&runs, host);
+    classes.retain(|class| class.knowledge == Knowledge::History);
     if classes.is_empty() {
         return String::new();
     }
-    let mut text = format!("\nspread between {} runs (standard deviation)\n", entries.len());
-    text += "class          rows  median row %  whole class %\n";
+    let percent = |spread: f64| spread.exp_m1() * 100.0;
+    let mut text = format!("\nspread between {} runs (standard deviation)\n", runs.len());
+    text += "class                   rows  widest row %  whole class %\n";
     for class in classes {
-        let _ = writeln!(
-            text,
-            "{:<13}  {:>4}  {:>12.2}  {:>13.2}",
-            class.class, class.rows, class.row_percent, class.class_percent
-        );
+        let (row, whole) = (percent(class.row_spread), percent(class.class_spread));
+        let _ = writeln!(text, "{:<22}  {:>4}  {row:>12.2}  {whole:>13.2}", class.class.name(), class.rows);
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use record::{Better, HistoryRow};
+    use stats::RowClass;
+
     use super::*;
 
     #[test]
@@ -134,5 +140,22 @@ mod tests {
         let mut schedule = Schedule::new(None);
         assert!(schedule.wait() && schedule.wait());
         assert_eq!(text(&[HistoryEntry::default()]), "");
+    }
+
+    #[test]
+    fn the_spread_of_a_class_is_that_of_what_its_rows_share() {
+        let run = |factor: f64| {
+            let row = |value: f64| HistoryRow {
+                class: RowClass::CoreLatency,
+                unit: "ns".to_owned(),
+                better: Better::Lower,
+                value: value * factor,
+            };
+            let rows = [("a", 1.0), ("b", 4.0)].map(|(name, value)| (name.to_owned(), row(value)));
+            HistoryEntry { rows: rows.into(), ..HistoryEntry::default() }
+        };
+        let text = text(&[0.99, 1.0, 1.01].map(run));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[3], "L1 and L2 latency          2          1.01           1.01", "{text}");
     }
 }

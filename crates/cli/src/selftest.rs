@@ -6,7 +6,7 @@ mod blind_spots;
 use std::time::{Duration, Instant};
 
 use host::live;
-use probes::selftest::{Settings, failures, says_something};
+use probes::selftest::{failures, measure, seconds};
 use probes::session::Session;
 use record::{Provenance, Record, SCHEMA, Selftest};
 use report::SelftestReport;
@@ -19,8 +19,6 @@ use crate::{check_up, describe, output};
 
 /// Version of the JSON document of this command.
 const DOCUMENT_SCHEMA: u32 = 1;
-/// How long after its budget the last part may still be measured.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Measures, prints, judges.
 pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -28,19 +26,16 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     let started = Instant::now();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    let settings =
-        Settings { surface: arguments.surface, budget_s: arguments.budget.map(|time| time.as_secs_f64()) };
+    let seconds = seconds(arguments.budget.map(|time| time.as_secs_f64()));
     live::install_handlers()?;
     let line = Line::new(global.quiet);
     let provenance = Provenance { seed: check_up::seed_of_now(), ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
-    let before = live::snapshot();
-    let found = measure(&mut session, &settings, &line);
-    let steal_share = live::snapshot().steal_share(&before);
+    line.begin("resolution", Duration::from_secs_f64(seconds));
+    let found = measure(&mut session, seconds);
     line.end();
-    let spots =
-        blind_spots::of(&session.record.machine, &found, &blind_spots::Facts::of_this_machine(steal_share));
+    let spots = blind_spots::of(&session.record.machine, &blind_spots::Facts::of_this_machine());
     let between_runs = between_runs::between_runs(&session.record.machine);
     let report = SelftestReport {
         found: &found,
@@ -67,7 +62,7 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
-    if !says_something(found) {
+    if found.resolution.is_empty() {
         let reasons = anyhow::anyhow!("nothing could be measured: {}", found.without.join("; "));
         return Err(CouldNotMeasure::because(reasons));
     }
@@ -80,23 +75,6 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
         Outcome::Done
     }
     .if_all_started())
-}
-
-fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selftest {
-    let mut found = Selftest::default();
-    let parts = settings.parts();
-    let mut left_s: f64 = parts.iter().map(|part| part.seconds).sum();
-    // Parts overrun a little each; what a busy machine makes of that is cut here.
-    let end = Instant::now() + Duration::from_secs_f64(left_s) + GRACE;
-    for planned in parts {
-        if live::pending_signal().is_some() {
-            break;
-        }
-        line.begin(planned.part.name(), Duration::from_secs_f64(left_s.max(0.0)));
-        probes::selftest::measure(&mut found, session, planned, end);
-        left_s -= planned.seconds;
-    }
-    found
 }
 
 /// What can be seen, as the document has it.

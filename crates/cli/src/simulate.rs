@@ -1,6 +1,5 @@
 //! `sidestep simulate`: a modelled machine: one of those that come with sidestep, one of a file, or this one.
 
-mod clusters;
 mod counters;
 mod host;
 mod sockets;
@@ -10,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use machine::Hertz;
-use models::memory::{self, Described, HOST, Scope, Simulation};
-use models::{interconnect, known_machines, scheduling, tsc};
+use models::memory::{self, HOST, MemoryMachine, Scope, Simulation};
+use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
 use report::{Html, MemoryView, Page};
 use serde::Serialize;
 
@@ -97,17 +96,44 @@ struct MemoryArguments {
 }
 
 impl SimulateArguments {
-    /// An option that was given and belongs to machines whose memory is simulated.
-    fn of_memory(&self) -> Option<&'static str> {
+    /// Refuses an option that was given and belongs to machines of another kind: nothing would come of it.
+    fn ensure_own(&self, machine: &str, kind: MachineKind) -> anyhow::Result<()> {
+        use MachineKind::{Clusters, Counters, Memory, Sockets, Threads};
         let memory = &self.memory;
-        let given = [
+        let of_memory = [
             ("--workaround", memory.workaround.is_some()),
             ("--bandwidth", memory.bandwidth),
             ("--latency", memory.latency),
             ("--surface", memory.surface),
             ("--nb-clock", memory.nb_clock.is_some()),
         ];
-        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        let of_memory = of_memory.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+        let of_seed = self.seed.map(|_| "--seed");
+        let has = match kind {
+            Memory => String::new(),
+            Sockets => format!("; {machine} has sockets"),
+            Clusters => format!("; {machine} has clusters"),
+            Counters => format!("; {machine} has counters"),
+            Threads => format!("; {machine} has threads"),
+        };
+        let owners: [(Option<&str>, &[MachineKind], &str, &str); 5] = [
+            (self.sockets.given(), &[Sockets], "machines of linked sockets, such as x6440-8380", ""),
+            (of_memory, &[Memory], "machines whose memory is simulated", &has),
+            (self.threads.given(), &[Threads], "machines with threads, such as fx-8150", &has),
+            (
+                of_seed,
+                &[Threads, Counters],
+                "machines on which something is drawn, such as fx-8150 and k8-opteron",
+                "",
+            ),
+            (self.scenario.given(), &[Counters], "machines whose counters drift, such as k8-opteron", ""),
+        ];
+        for (flag, kinds, owner, has) in owners {
+            if let Some(flag) = flag.filter(|_| !kinds.contains(&kind)) {
+                anyhow::bail!("{flag} belongs to {owner}{has}");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -115,55 +141,64 @@ impl SimulateArguments {
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
     if arguments.machine == HOST {
-        no_wiring(arguments)?;
         if arguments.threads.given().is_some() {
+            arguments.ensure_own(HOST, MachineKind::Threads)?;
             let record = host::record(arguments.record.as_deref(), &host::OF_THREADS, global)?;
             return threads::simulate(&host::threads(&record)?, arguments, global);
         }
+        arguments.ensure_own(HOST, MachineKind::Memory)?;
         return print_memory(&of_this_machine(arguments, global)?, arguments, global);
     }
+    let machine = &arguments.machine;
     anyhow::ensure!(
         arguments.record.is_none(),
-        "--record belongs to host; {} is described by its file",
-        arguments.machine
+        "--record belongs to host; {machine} is described by its file"
     );
-    let (text, file) = read(&arguments.machine)?;
-    if interconnect::is_described(&text) {
-        no_scenario(arguments)?;
-        return sockets::simulate(&interconnect::parse(&text, &file)?, arguments, global);
+    let (text, file) = read(machine)?;
+    let kind = MachineKind::of(&text);
+    arguments.ensure_own(machine, kind)?;
+    match kind {
+        MachineKind::Memory => {
+            print_memory(&of_description(models::parse(&text, &file)?, arguments)?, arguments, global)
+        }
+        MachineKind::Sockets => sockets::simulate(&models::parse(&text, &file)?, arguments, global),
+        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments, global),
+        MachineKind::Counters => counters::simulate(&models::parse(&text, &file)?, arguments, global),
+        MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments, global),
     }
-    no_wiring(arguments)?;
-    if interconnect::is_of_clusters(&text) {
-        no_scenario(arguments)?;
-        return clusters::simulate(&interconnect::parse_clusters(&text, &file)?, arguments, global);
-    }
-    if tsc::is_described(&text) {
-        return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
-    }
-    if scheduling::is_described(&text) {
-        return threads::simulate(&scheduling::parse(&text, &file)?, arguments, global);
-    }
-    print_memory(&of_description(memory::parse(&text, &file)?, arguments)?, arguments, global)
+}
+
+/// What a read costs between the clusters of a die.
+fn clusters(
+    machine: &interconnect::ClusterMachine,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(
+        !arguments.fit || machine.published.is_some(),
+        "--fit: {} holds no published matrix; there is nothing to fit to",
+        machine.name
+    );
+    let simulation = interconnect::simulate_clusters(machine, arguments.fit);
+    tell(&simulation, &report::clusters_page(&simulation), arguments, global)
 }
 
 /// A machine of ours or of a file.
-fn of_description(mut described: Described, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
-    no_scenario(arguments)?;
-    state(arguments.memory.workaround.as_deref(), &described.machine.workaround.id)?;
+fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
+    state(arguments.memory.workaround.as_deref(), &machine.workaround.id)?;
     if let Some(clock) = arguments.memory.nb_clock {
-        described.machine.set_northbridge_hz(clock);
+        machine.set_northbridge_hz(clock);
     }
     anyhow::ensure!(
-        !arguments.fit || described.published.iter().any(|one| one.tolerance_percent.is_some()),
+        !arguments.fit || machine.published.iter().any(|one| one.tolerance_percent.is_some()),
         "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
         arguments.machine
     );
-    Ok(memory::simulate(&described, scope(arguments)))
+    Ok(memory::simulate(&machine, scope(arguments)))
 }
 
 /// This machine, or the one of a record, as the model fits what it measured.
 fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Simulation> {
-    no_scenario(arguments)?;
     anyhow::ensure!(
         arguments.memory.nb_clock.is_none() && !arguments.fit,
         "--nb-clock and --fit belong to machines on paper; host is always fitted, to what was measured"
@@ -171,28 +206,6 @@ fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Re
     state(arguments.memory.workaround.as_deref(), memory::WORKAROUND)?;
     let record = host::record(arguments.record.as_deref(), &host::OF_MEMORY, global)?;
     Ok(memory::simulate_measured(&host::measured(&record), scope(arguments))?)
-}
-
-fn no_scenario(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    if let Some(flag) = arguments.threads.given() {
-        anyhow::bail!("{flag} belongs to machines with threads, such as fx-8150");
-    }
-    if arguments.seed.is_some() {
-        anyhow::bail!(
-            "--seed belongs to machines on which something is drawn, such as fx-8150 and k8-opteron"
-        );
-    }
-    match arguments.scenario.given() {
-        Some(flag) => anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron"),
-        None => Ok(()),
-    }
-}
-
-fn no_wiring(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    match arguments.sockets.given() {
-        Some(flag) => anyhow::bail!("{flag} belongs to machines of linked sockets, such as x6440-8380"),
-        None => Ok(()),
-    }
 }
 
 /// What is simulated for the form asked for.
@@ -236,15 +249,15 @@ fn tell(
 
 /// Text and file of a machine of ours, or of the file of that name.
 fn read(machine: &str) -> anyhow::Result<(String, String)> {
-    if let Some(known) = known_machines().find(|known| known.name == machine) {
-        return Ok((known.text.to_owned(), known.file));
+    if let Some(known) = known_machine(machine) {
+        return Ok((known.text.to_owned(), known.file.to_owned()));
     }
     let path = Path::new(machine);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let names: Vec<&str> = known_machines().map(|known| known.name).collect();
+        let names = KNOWN_MACHINES.map(|known| known.name);
         anyhow::bail!(
             "no machine {machine:?}; {}there is {}, or host for this one, or give a file that ends in .toml",
-            machine::did_you_mean(machine, names.iter().copied()),
+            machine::did_you_mean(machine, names),
             names.join(", ")
         );
     }
@@ -293,8 +306,8 @@ mod tests {
         command.build();
         let own = command.find_subcommand_mut("simulate").expect("it is a command");
         let help = own.render_long_help().to_string();
-        let names = known_machines().map(|known| known.name);
-        for name in names.chain(scheduling::Policy::ALL.map(scheduling::Policy::name)) {
+        let names = KNOWN_MACHINES.into_iter().map(|known| known.name);
+        for name in names.chain(models::scheduling::Policy::ALL.map(models::scheduling::Policy::name)) {
             assert!(help.contains(name), "{name}: {help}");
         }
         for line in MACHINES.lines().chain(threads::POLICIES.lines()) {

@@ -1,7 +1,6 @@
 //! `sidestep sockets`: whether they are alike, and how sockets and nodes are linked.
 
 mod explain;
-mod export;
 mod firmware;
 mod infer;
 mod matrix;
@@ -9,7 +8,6 @@ mod measure;
 
 use clap::{Args, Subcommand};
 use explain::ExplainArguments;
-use export::ExportArguments;
 use firmware::FirmwareArguments;
 use host::Root;
 use infer::InferArguments;
@@ -40,8 +38,6 @@ enum SocketsCommand {
     Infer(InferArguments),
     /// Which links firmware and hardware report: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
     Firmware(FirmwareArguments),
-    /// What was measured, or a matrix, for other programs: hwloc's XML with distances and memory attributes, or CSV
-    Export(ExportArguments),
 }
 
 /// The links that this machine reports, the most trusted source first.
@@ -56,6 +52,5 @@ pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::
         Some(SocketsCommand::Explain(explain)) => explain::explain(explain, global),
         Some(SocketsCommand::Infer(infer)) => infer::infer(infer, global),
         Some(SocketsCommand::Firmware(firmware)) => firmware::firmware(firmware, global),
-        Some(SocketsCommand::Export(export)) => export::export(export, global),
     }
 }

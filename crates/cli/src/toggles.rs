@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use host::{Cpuid, Root};
 use machine::Machine;
 use serde_json::json;
-use toggles::{Surroundings, find};
+use toggles::{SystemState, find};
 
 use crate::arguments::Global;
 use crate::forms::Forms;
@@ -59,15 +59,15 @@ impl Described {
     }
 
     /// What toggles are judged against.
-    pub(crate) fn around(&self) -> Surroundings<'_> {
-        Surroundings::of(&self.root, &self.machine)
+    pub(crate) fn system_state(&self) -> SystemState<'_> {
+        SystemState::of(&self.root, &self.machine)
     }
 }
 
 fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     forms.ensure_writable()?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    let states = list::states(&described.around());
+    let states = list::states(&described.system_state());
     let document = json!({ "schema": SCHEMA, "toggles": states });
     output::print(&forms.text(&report::toggles_page(&states), &document, "toggles.json", global)?)?;
     Ok(Outcome::Done)
@@ -77,7 +77,7 @@ fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -
     forms.ensure_writable()?;
     let toggle = find(name)?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    let state = list::state(toggle, &described.around());
+    let state = list::state(toggle, &described.system_state());
     let document = json!({ "schema": SCHEMA, "toggle": state });
     output::print(&forms.text(&report::toggle_page(&state), &document, "toggle.json", global)?)?;
     Ok(Outcome::Done)

@@ -2,7 +2,6 @@
 
 mod check;
 mod packages;
-mod profile;
 mod selection;
 
 use std::slice::from_ref;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use processes::{children, cpus_of, wait_for};
+use processes::{children, wait_for};
 
 /// Two loops at once, for a fraction of a second.
 const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
@@ -62,14 +62,12 @@ fn cpus_here() -> usize {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 18] = [
-        (&["--hold", "pack"], &["true"], 2, "'--hold <PLACEMENT>' cannot be used with"),
+    let rows: [(&[&str], &[&str], i32, &str); 16] = [
         (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
         (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
         (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
         (&[], &["true"], 0, "is too little to place its threads"),
         (&["--strict"], &["true"], 3, "is too little to place its threads"),
-        (&["--threads", "1..4"], &["true"], 0, "over too soon to be judged"),
         (&[], &["sleep", "0.3"], 0, "is too little to place its threads"),
         // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
         (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "keep the kernel's placement"),
@@ -290,38 +288,40 @@ fn nothing_is_placed_outside_of_the_cpus_that_the_program_was_given() {
     let only_one = format!("CPU {first} is the only one that it may use");
     let (code, said) = bench.place(&[], &["taskset", "-c", &first, "sh", "-c", TWO_LOOPS]);
     assert!(code == Some(0) && said.contains(&only_one), "{said}");
-    let sleepers = Sleepers::start();
-    for process in sleepers.all() {
+    let loops = Loops::start();
+    for process in loops.all() {
         let mut taskset = Command::new("taskset");
         taskset.args(["-cp", &first, &process.to_string()]).stdout(Stdio::null());
         assert!(taskset.status().expect("taskset is there").success());
     }
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-    sidestep.args(["place", "--pid", &sleepers.0.id().to_string(), "--hold", "spread", "--state"]);
-    let Output { status, stderr, .. } = sidestep.arg(bench.state()).output().expect("it can be started");
-    let said = String::from_utf8(stderr).expect("text");
-    assert!(status.code() == Some(3) && said.contains(&only_one), "{status}: {said}");
-    assert!(sleepers.cpus().iter().all(|cpus| cpus.as_ref() == Some(&first)) && !bench.has_journal());
+    sidestep.args(["place", "--pid", &loops.0.id().to_string(), "--profile", "0.2s", "--state"]);
+    let Output { status, stdout, .. } = sidestep.arg(bench.state()).output().expect("it can be started");
+    let said = String::from_utf8(stdout).expect("text");
+    assert!(status.code() == Some(0) && said.contains(&only_one), "{status}: {said}");
+    assert!(loops.cpus().iter().all(|cpus| cpus.as_ref() == Some(&first)) && !bench.has_journal());
 }
 
-/// A shell that waits for two sleepers, in a group of its own.
-struct Sleepers(Child);
+fn cpus_of(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(line.trim().to_owned())
+}
 
-impl Sleepers {
+/// A shell that waits for four loops, in a group of its own: on two CPUs that makes three placements beside the kernel's.
+struct Loops(Child);
+
+impl Loops {
     fn start() -> Self {
         use std::os::unix::process::CommandExt;
         let mut shell = Command::new("sh");
-        shell.args(["-c", "sleep 600 & sleep 600 & wait"]).stdin(Stdio::null()).process_group(0);
-        let sleepers = Self(shell.spawn().expect("every Linux has sh"));
-        // A child that has not begun its program yet still has the name of the shell.
-        let is_sleep = |pid: &u32| {
-            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "sleep")
-        };
-        wait_for("the sleepers", || {
-            let children = children(sleepers.0.id());
-            (children.len() == 2 && children.iter().all(is_sleep)).then_some(())
-        });
-        sleepers
+        shell
+            .args(["-c", &("while :; do :; done & ".repeat(4) + "wait")])
+            .stdin(Stdio::null())
+            .process_group(0);
+        let loops = Self(shell.spawn().expect("every Linux has sh"));
+        wait_for("the loops", || (children(loops.0.id()).len() == 4).then_some(()));
+        loops
     }
 
     fn all(&self) -> Vec<u32> {
@@ -333,23 +333,24 @@ impl Sleepers {
     }
 }
 
-impl Drop for Sleepers {
+impl Drop for Loops {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg("-9").args(self.all().iter().map(u32::to_string)).status();
         let _ = self.0.wait();
     }
 }
 
-/// `place --pid` on sleepers, once all of them are pinned.
-fn pinned(bench: &Bench, sleepers: &Sleepers, before: &[Option<String>]) -> Child {
-    let pid = sleepers.0.id().to_string();
+/// `place --pid` on loops, once a window has begun in which all of them are pinned: some seconds are left of it.
+fn pinned(bench: &Bench, loops: &Loops, before: &[Option<String>]) -> Child {
+    let pid = loops.0.id().to_string();
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-    sidestep.args(["place", "--quiet", "--pid", &pid, "--hold", "spread", "--budget", "10m", "--state"]);
+    sidestep.args(["place", "--quiet", "--pid", &pid, "--profile", "0.2s", "--window", "4s", "--keep-slow"]);
+    sidestep.args(["--metric-command", "date +%s%N", "--budget", "10m", "--seed", "1", "--state"]);
     let child = sidestep.arg(bench.state()).stdin(Stdio::null()).spawn().expect("sidestep can be started");
     wait_for("a pin", || {
-        let now = sleepers.cpus();
-        let is_pinned = now.len() == 3 && now.iter().zip(before).all(|(now, before)| now != before);
-        is_pinned.then_some(())
+        let now = loops.cpus();
+        let pinned = now.iter().zip(before).filter(|(now, before)| now != before).count();
+        (now.len() == 5 && pinned == 4).then_some(())
     });
     child
 }
@@ -362,16 +363,16 @@ fn however_it_ends_while_pins_are_set_the_program_is_set_free() {
     }
     let bench = Bench::new();
     for signal in ["-INT", "-TERM", "-KILL"] {
-        let sleepers = Sleepers::start();
-        let before = sleepers.cpus();
-        let mut sidestep = pinned(&bench, &sleepers, &before);
+        let loops = Loops::start();
+        let before = loops.cpus();
+        let mut sidestep = pinned(&bench, &loops, &before);
         assert!(bench.has_journal(), "{signal}");
         Command::new("kill")
             .args([signal, &sidestep.id().to_string()])
             .status()
             .expect("every Linux has kill");
         sidestep.wait().expect("it was ended");
-        wait_for("setting free", || (sleepers.cpus() == before && !bench.has_journal()).then_some(()));
+        wait_for("setting free", || (loops.cpus() == before && !bench.has_journal()).then_some(()));
     }
 }
 
@@ -382,15 +383,15 @@ fn with_its_watchdog_killed_as_well_one_revert_sets_the_program_free() {
         return;
     }
     let bench = Bench::new();
-    let sleepers = Sleepers::start();
-    let before = sleepers.cpus();
-    let mut sidestep = pinned(&bench, &sleepers, &before);
+    let loops = Loops::start();
+    let before = loops.cpus();
+    let mut sidestep = pinned(&bench, &loops, &before);
     for watchdog in children(sidestep.id()) {
         Command::new("kill").args(["-9", &watchdog.to_string()]).status().expect("every Linux has kill");
     }
     sidestep.kill().expect("it runs");
     sidestep.wait().expect("it was killed");
-    assert!(bench.has_journal() && sleepers.cpus() != before);
+    assert!(bench.has_journal() && loops.cpus() != before);
     let toggles = |word: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
         let output = command.args(["toggles", word, "--state"]).arg(bench.state()).output();
@@ -401,7 +402,7 @@ fn with_its_watchdog_killed_as_well_one_revert_sets_the_program_free() {
     assert!(code == Some(4) && said.contains("may use CPUs") && said.contains("place --pid"), "{said}");
     let (code, said) = toggles("revert");
     assert!(code == Some(0) && said.contains("is back"), "{said}");
-    assert!(sleepers.cpus() == before && !bench.has_journal());
+    assert!(loops.cpus() == before && !bench.has_journal());
 }
 
 #[test]
@@ -411,10 +412,10 @@ fn a_process_that_ends_while_pinned_and_one_that_is_not_there_are_normal() {
         return;
     }
     let bench = Bench::new();
-    let sleepers = Sleepers::start();
-    let mut sidestep = pinned(&bench, &sleepers, &sleepers.cpus());
-    let gone = sleepers.0.id().to_string();
-    drop(sleepers);
+    let loops = Loops::start();
+    let mut sidestep = pinned(&bench, &loops, &loops.cpus());
+    let gone = loops.0.id().to_string();
+    drop(loops);
     let status = sidestep.wait().expect("it ends by itself");
     assert!(status.code() == Some(0) && !bench.has_journal(), "{status}");
     let place = |arguments: &[&str]| {
@@ -425,8 +426,8 @@ fn a_process_that_ends_while_pinned_and_one_that_is_not_there_are_normal() {
     };
     let (code, said) = place(&["--pid", &gone]);
     assert!(code == Some(2) && said.contains("no such process"), "{said}");
-    let sleepers = Sleepers::start();
-    let pid = sleepers.0.id().to_string();
+    let loops = Loops::start();
+    let pid = loops.0.id().to_string();
     let (code, said) = place(&["--pid", &pid, "--profile", "0.1s"]);
     assert!(code == Some(0) && said.contains("keep the kernel's placement"), "{said}");
 }

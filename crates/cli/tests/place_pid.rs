@@ -2,11 +2,10 @@
 
 mod processes;
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use processes::{children, cpus_of, wait_for};
+use processes::{children, wait_for};
 
 /// A shell in a group of its own.
 struct Shell(Child);
@@ -78,27 +77,6 @@ fn windows_in_turns_that_can_show_nothing_are_told_which_budget_could() {
 }
 
 #[test]
-fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_free() {
-    if has_one_cpu("what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_free") {
-        return;
-    }
-    let loops = Shell::two_loops();
-    let state = tempfile::tempdir().expect("a temporary folder");
-    let options = ["--watch", "--profile", "0.2s", "--window", "20ms", "--metric-command", "date +%s%N"];
-    let mut watch = command(&loops, state.path(), &[&options[..], &["--budget", "2m"]].concat());
-    let mut watch = watch.stdout(Stdio::piped()).spawn().expect("sidestep can be started");
-    let mut lines = BufReader::new(watch.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
-    // Whether a noisy machine shows something of two loops is another question.
-    let first = lines.next().expect("a trial is told");
-    assert!(first.contains(" threads: ") && !first.contains("ended"), "{first}");
-    let status = Command::new("kill").args(["-INT", &watch.id().to_string()]).status();
-    assert!(status.expect("every Linux has kill").success());
-    let last = lines.last().expect("the end is told");
-    assert!(last.contains("ended   all threads are free again"), "{last}");
-    assert!(!watch.wait().expect("it ended").success() && !state.path().join("journal.json").exists());
-}
-
-#[test]
 fn a_process_that_sidestep_runs_below_is_refused() {
     let state = tempfile::tempdir().expect("a temporary folder");
     let script = r#""$0" place --pid $$ --state "$1"; echo code $?"#;
@@ -125,60 +103,11 @@ fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
         ("exit 3", "ended with exit code 3"),
         ("sleep 600", "took longer than 2.0 s"),
     ] {
-        for watch in [&[][..], &["--watch"]] {
-            let options =
-                [&["--profile", "0.2s", "--window", "20ms", "--metric-command", command], watch].concat();
-            let (code, said) = place(&options);
-            let is_refused = code == Some(3) && said.contains(why);
-            assert!(
-                is_refused || said.contains("keep the kernel's placement: "),
-                "{options:?}: {code:?} {said}"
-            );
-        }
+        let options = ["--profile", "0.2s", "--window", "20ms", "--metric-command", command];
+        let (code, said) = place(&options);
+        let is_refused = code == Some(3) && said.contains(why);
+        assert!(is_refused || said.contains("keep the kernel's placement: "), "{options:?}: {code:?} {said}");
     }
-}
-
-#[test]
-fn a_process_that_is_started_while_a_placement_is_held_is_held_as_well() {
-    if has_one_cpu("a_process_that_is_started_while_a_placement_is_held_is_held_as_well") {
-        return;
-    }
-    // So many that the next one belongs on another CPU than the shell from which it inherits one.
-    let count = if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 3) { 3 } else { 2 };
-    for placement in ["spread", "pack"] {
-        let mut shell = Shell::start(&format!("{}read line; sleep 600 & wait", "sleep 600 & ".repeat(count)));
-        let below = |shell: &Shell| children(shell.0.id());
-        wait_for("the sleepers", || (below(&shell).len() == count).then_some(()));
-        let free = cpus_of(shell.0.id());
-        let state = tempfile::tempdir().expect("a temporary folder");
-        let mut sidestep =
-            command(&shell, state.path(), &["--quiet", "--hold", placement, "--budget", "10m"]);
-        let mut sidestep = sidestep.spawn().expect("sidestep can be started");
-        let is_held = |pid: u32| cpus_of(pid).is_some_and(|cpus| cpus.parse::<u32>().is_ok());
-        wait_for("pins", || (is_held(shell.0.id()) && below(&shell).into_iter().all(is_held)).then_some(()));
-        shell.0.stdin.take().expect("it is piped").write_all(b"go\n").expect("it reads");
-        wait_for("another pin", || {
-            let newcomer = *below(&shell).get(count)?;
-            (is_held(newcomer) && cpus_of(newcomer) != cpus_of(shell.0.id())).then_some(())
-        });
-        let status = Command::new("kill").args(["-INT", &sidestep.id().to_string()]).status();
-        assert!(status.expect("every Linux has kill").success());
-        sidestep.wait().expect("it was ended");
-        let all: Vec<_> = below(&shell).into_iter().map(cpus_of).collect();
-        assert!(all.len() == count + 1 && all.iter().all(|cpus| *cpus == free), "{all:?}");
-        assert!(!state.path().join("journal.json").exists());
-    }
-}
-
-#[test]
-fn the_best_is_held_without_a_proof_and_that_is_said_or_why_there_is_none() {
-    if has_one_cpu("the_best_is_held_without_a_proof_and_that_is_said_or_why_there_is_none") {
-        return;
-    }
-    let (code, said) = place(&["--hold", "best", "--profile", "0.5s", "--budget", "1.5s"]);
-    let is_held = code == Some(0) && said.contains("was not proven") && said.contains("free again");
-    let is_told = code == Some(3) && said.contains("nothing that was learnt tells its threads apart");
-    assert!(is_held || is_told, "{code:?} {said}");
 }
 
 /// Prints a number that rises a thousand times as fast while the process may use several CPUs; it remembers that in a file.

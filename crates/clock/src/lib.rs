@@ -14,6 +14,8 @@
 //! Ticks are not nanoseconds: only [`TickRate`] converts, and it says how well it knows the rate. On machines without a usable
 //! counter the raw monotonic clock stands in for it, one tick per nanosecond.
 
+#![warn(missing_docs)]
+
 #[cfg(not(target_os = "linux"))]
 compile_error!("sidestep-clock follows the clocks of Linux; on other systems use std::time::Instant");
 

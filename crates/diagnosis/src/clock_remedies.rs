@@ -34,7 +34,7 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
             WorkaroundState::Partial => {
                 "on in some nodes: the counters of their halted cores crawl".to_owned()
             }
-            _ => format!("unknown: {}", flaw.witnesses.registers.says),
+            _ => format!("unknown: {}", flaw.evidence.registers.says),
         });
         let crawls = matches!(flaw.workaround, WorkaroundState::Off | WorkaroundState::Partial);
         if crawls && matches!(check.verdict, ClockVerdict::Safe | ClockVerdict::CannotTell) {
@@ -47,7 +47,7 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         }
         // The judge names the toggle only where the machine has its registers.
         let can_switch =
-            flaw.remedies.iter().any(|line| line.contains("sidestep toggles show k8-c1-ramping"));
+            flaw.switches.iter().any(|switch| switch.how.contains("sidestep toggles show k8-c1-ramping"));
         for line in k8(flaw.workaround, can_switch) {
             add(&mut check.remedies, line);
         }
@@ -218,7 +218,7 @@ fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
 /// What brings timers on the counter back, where the kernel goes without them or takes them with their errata.
 fn deadline(flaws: &[FlawVerdict]) -> Option<&'static str> {
     let flaw = flaws.iter().find(|flaw| flaw.id == DEADLINE && flaw.affected == Answer::Yes)?;
-    if flaw.witnesses.kernel.workaround == WorkaroundState::On {
+    if flaw.evidence.kernel.workaround == WorkaroundState::On {
         return Some(
             "timers run without the TSC deadline, as the microcode is older than its repair: update firmware or microcode",
         );
@@ -250,7 +250,7 @@ fn k8(state: WorkaroundState, can_switch: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{KernelClocks, Protection, Witnesses};
+    use record::{Evidence, KernelClocks, Protection};
 
     fn ramping(workaround: WorkaroundState, remedies: &[&str]) -> FlawVerdict {
         FlawVerdict {
@@ -262,9 +262,16 @@ mod tests {
             protected: Protection::Unknown,
             paid: Answer::Unknown,
             special: None,
-            witnesses: Witnesses::default(),
+            evidence: Evidence::default(),
             disagreements: Vec::new(),
-            remedies: remedies.iter().map(|&line| line.to_owned()).collect(),
+            switches: remedies
+                .iter()
+                .map(|&how| record::WorkaroundSwitch {
+                    does: String::new(),
+                    how: how.to_owned(),
+                    applied_by: Vec::new(),
+                })
+                .collect(),
             fix: None,
             costs: Vec::new(),
         }
@@ -336,7 +343,7 @@ mod tests {
             (WorkaroundState::Unknown, WorkaroundState::On, ""),
         ] {
             let mut flaw = FlawVerdict { id: DEADLINE.to_owned(), ..ramping(workaround, &[]) };
-            flaw.witnesses.kernel.workaround = kernel;
+            flaw.evidence.kernel.workaround = kernel;
             let mut check = ClockCheck::default();
             clock_remedies(&mut check, &[flaw]);
             assert_eq!(check.verdict, ClockCheck::default().verdict, "the counter itself is sound");

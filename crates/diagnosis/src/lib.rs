@@ -14,6 +14,7 @@ mod memory;
 mod plateaus;
 mod socket_gate;
 mod sockets;
+mod steps;
 mod translation;
 mod wording;
 
@@ -22,7 +23,7 @@ pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 pub use judge::judge;
 pub use socket_gate::{GoodMachine, socket_gate};
-pub use sockets::{NodeTable, node_table, socket_account};
+pub use sockets::{node_latencies, socket_account};
 
 use record::{Levels, Record};
 
@@ -44,11 +45,16 @@ pub fn name_levels(record: &mut Record) {
     }
 }
 
-/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are
-/// there; and what each socket is expected to get by the others, unless it was held against something already. Nothing that was
-/// measured is touched.
+/// Fills in the levels, the level of each latency cell, and what `diagnose_named` does.
 pub fn diagnose(record: &mut Record) {
     name_levels(record);
+    diagnose_named(record);
+}
+
+/// Fills in, of a record whose levels are named, what can be done about clocks, and the findings, replacing any that are there; and
+/// what each socket is expected to get by the others, unless it was held against something already. Nothing that was measured is
+/// touched.
+pub fn diagnose_named(record: &mut Record) {
     if let Some(check) = &mut record.clock_check {
         clock_remedies(check, &record.flaws);
     }
@@ -57,4 +63,5 @@ pub fn diagnose(record: &mut Record) {
     }
     record.findings = findings(record);
     judge::statements(record);
+    steps::name_steps(record);
 }

@@ -1,37 +1,22 @@
-//! Measured sockets for the models and for other programs: the matrix of their nodes, their own memory, and what a model makes of both.
+//! Measured sockets for the models: the matrix of their nodes, their own memory, and what a model makes of both.
 
 use machine::{CpuId, Machine, NodeId};
 use models::interconnect::{
     FirmwareGraph, Matrix, MatrixError, MeasuredSocket, SocketAccount, Unit, account, infer,
 };
-use record::{NodeBandwidth, NodeLatency, SocketLinks, SocketSubject, Sockets};
+use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
 use stats::{median, normal_quantile};
 
 /// Level of the interval whose half-width a record's A/A is.
 const AA_CONFIDENCE: f64 = 0.95;
 
-/// Latencies and bandwidth by node: a row is what one CPU of a node reads, a column the node whose memory it is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NodeTable {
-    /// Latencies; unknown in the row of a node without a measured CPU.
-    pub latency: Matrix,
-    /// Bandwidth of reads by one CPU, 10^6 bytes per second.
-    pub read_mb_per_s: Vec<Vec<Option<f64>>>,
-}
-
-/// All nodes whose memory was measured, also those without a CPU.
+/// Latencies by node, over all nodes whose memory was measured: a row is what one CPU of a node reads, unknown where none was measured;
+/// a column is the node whose memory it is.
 ///
 /// # Errors
 /// No latency at all, more nodes than a matrix may have, or latencies that no machine has.
-pub fn node_table(sockets: &Sockets) -> Result<NodeTable, MatrixError> {
-    let nodes = nodes_with_memory(sockets);
-    let read = |from: NodeId, to: NodeId| {
-        let cpu = first_subject(sockets, from)?.cpu;
-        let is_read = |one: &&NodeBandwidth| one.cpu == cpu && one.node == to && one.kernel == "read";
-        sane(sockets.bandwidth.iter().find(is_read)?.bytes_per_s / 1e6)
-    };
-    let row = |&from: &NodeId| nodes.iter().map(|&to| read(from, to)).collect();
-    Ok(NodeTable { latency: matrix(sockets, &nodes)?, read_mb_per_s: nodes.iter().map(row).collect() })
+pub fn node_latencies(sockets: &Sockets) -> Result<Matrix, MatrixError> {
+    matrix(sockets, &nodes_with_memory(sockets))
 }
 
 /// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
@@ -122,7 +107,7 @@ fn measured(sockets: &Sockets, subject: &SocketSubject) -> MeasuredSocket {
 fn graph_of(links: &SocketLinks) -> FirmwareGraph {
     FirmwareGraph {
         source: links.source.clone(),
-        untold: None,
+        undetermined: None,
         nodes: links.nodes.clone(),
         edges: links.edges.clone(),
         eccentricities: Vec::new(),
@@ -141,7 +126,7 @@ pub(crate) fn sane(value: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use machine::CpuSet;
-    use record::Spread;
+    use record::{NodeBandwidth, Spread};
 
     use super::*;
 
@@ -190,14 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_without_a_cpu_has_a_column_for_other_programs_and_no_place_in_a_graph() {
-        let table = node_table(&sockets()).expect("three nodes");
-        assert_eq!(table.latency.nodes, [0, 1, 7]);
-        let row = |row: usize| [0, 1, 2].map(|column| table.latency.at(row, column));
+    fn memory_without_a_cpu_has_a_column_and_no_place_in_a_graph() {
+        let table = node_latencies(&sockets()).expect("three nodes");
+        assert_eq!(table.nodes, [0, 1, 7]);
+        let row = |row: usize| [0, 1, 2].map(|column| table.at(row, column));
         assert_eq!(row(0), [Some(100.0), Some(110.0), Some(170.0)]);
         assert_eq!(row(2), [None; 3]);
-        assert_eq!(table.read_mb_per_s[1], [Some(9e3), Some(10e3), Some(4e3)]);
         assert_eq!(socket_matrix(&sockets()).expect("two nodes").nodes, [0, 1]);
-        assert_eq!(node_table(&Sockets::default()), Err(MatrixError::Empty));
+        assert_eq!(node_latencies(&Sockets::default()), Err(MatrixError::Empty));
     }
 }

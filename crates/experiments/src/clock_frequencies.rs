@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::Target;
 use machine::{CpuId, Machine};
 use probes::clock_pairs::Frequencies;
-use toggles::{Change, Hold, Intent, Place, Restored, Surroundings, Switch};
+use toggles::{Change, Hold, Intent, Place, Restored, Switch, SystemState};
 
 /// The toggle that is used.
 const TOGGLE: &str = "frequency-ceiling";
@@ -41,9 +41,9 @@ impl HeldFrequencies {
     pub fn begin(machine: &Machine, cpus: &[CpuId], budget: Duration) -> Result<Self, String> {
         let place = Place::live();
         let root = place.root().map_err(|error| error.to_string())?;
-        let around = Surroundings::of(&root, machine);
+        let system = SystemState::of(&root, machine);
         let toggle = toggles::find(TOGGLE).map_err(|error| error.to_string())?;
-        let changes = |value: &str| match toggle.switch(&around, value) {
+        let changes = |value: &str| match toggle.switch(&system, value) {
             Ok(Switch::System(changes)) => Ok(changes),
             Ok(_) => Err(format!("{TOGGLE} is no setting of the system")),
             Err(error) => Err(error.to_string()),

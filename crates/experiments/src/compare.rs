@@ -19,6 +19,7 @@ use record::{
 };
 use stats::{Knowledge, Verdict};
 
+pub(crate) use configuration::TestRow;
 pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
 pub(crate) use facts::of_machine as facts_of_machine;
 pub use import::{ImportError, read};
@@ -44,66 +45,35 @@ pub struct Options {
 pub enum CompareError {
     /// Fewer than two.
     #[error("only {name} to compare; name a second record or result file")]
-    Single {
-        /// The only one.
-        name: String,
-    },
+    Single { name: String },
     /// The same test in two units.
     #[error("{test} is in {first} in {first_name}, but in {second} in {second_name}; give both in one unit")]
-    Unit {
-        /// The test.
-        test: String,
-        /// Unit in the baseline.
-        first: String,
-        /// The baseline.
-        first_name: String,
-        /// Unit in the candidate.
-        second: String,
-        /// The candidate.
-        second_name: String,
-    },
+    Unit { test: String, first: String, first_name: String, second: String, second_name: String },
     /// Higher is better here, lower there.
     #[error("{test} is better when higher in one configuration and when lower in another; make them agree")]
-    Direction {
-        /// The test.
-        test: String,
-    },
+    Direction { test: String },
     /// No test in all of them.
     #[error("{names} have no test in common; compare results of the same tests")]
-    NothingInCommon {
-        /// The configurations.
-        names: String,
-    },
+    NothingInCommon { names: String },
     /// `--baseline` names none of them.
     #[error("no configuration is called {wanted}; {hint}the baseline is a number from 1 or one of {names}")]
     NoBaseline {
-        /// What was asked for.
         wanted: String,
         /// The nearest name, as a question; or empty.
         hint: String,
-        /// What there is.
         names: String,
     },
     /// `--without` names a group that no row has.
     #[error("no test is in the group {wanted}; {hint}the groups are {groups}")]
     NoGroup {
-        /// What was asked for.
         wanted: String,
         /// The nearest name, as a question; or empty.
         hint: String,
-        /// What there is.
         groups: String,
     },
     /// Pairs were promised, but the counts differ.
     #[error("{test} has {first} values in one configuration and {second} in another: these are not pairs")]
-    NotPairs {
-        /// The test.
-        test: String,
-        /// Values of the baseline.
-        first: usize,
-        /// Values of the candidate.
-        second: usize,
-    },
+    NotPairs { test: String, first: usize, second: usize },
 }
 
 /// Compares every configuration with the baseline. `history` are further records of the baseline's machine: how far its runs

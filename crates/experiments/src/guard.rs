@@ -7,7 +7,6 @@ pub mod budget;
 mod cause;
 mod conditions;
 mod limits;
-mod rows;
 mod trend;
 pub mod unit;
 
@@ -17,12 +16,12 @@ use record::{
     FactDifference, GUARD_SCHEMA, GuardBaseline, GuardChange, GuardClass, GuardLedger, GuardOutcome,
     GuardPast, GuardVerdict, HistoryEntry,
 };
+use stats::RowClass;
 
 use crate::history::{FLAW_FACT, is_same_machine};
 pub use budget::{ALARMS_PER_CHECK, allowance};
 use budget::{Allowance, SHARE_OF_STEPS};
 pub use limits::{Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
-use rows::{costs, watched};
 
 /// A baseline of which more than this share of runs was taken on a busy machine is one of a busy machine.
 const BUSY_SHARE: f64 = 0.5;
@@ -55,10 +54,9 @@ impl<'b> Guard<'b> {
     /// With limits that spend what the check is allowed; `None` for a baseline without runs.
     pub fn new(baseline: &'b GuardBaseline, allowance: Allowance) -> Option<Self> {
         let last = baseline.runs.last()?;
-        let rows = watched(&baseline.runs);
-        let by_run: Vec<Vec<Option<f64>>> = baseline.runs.iter().map(|run| costs(&rows, run)).collect();
+        let rows = WatchedRow::of(&baseline.runs);
         let logs: Option<Vec<Vec<f64>>> =
-            (0..rows.len()).map(|row| by_run.iter().map(|run| run[row]).collect()).collect();
+            rows.iter().map(|row| baseline.runs.iter().map(|run| row.cost(run)).collect()).collect();
         let limits = logs.and_then(|logs| Limits::of(&rows, &logs, allowance.alarms * SHARE_OF_STEPS));
         Some(Self { baseline, last, rows, limits, allowance })
     }
@@ -66,8 +64,8 @@ impl<'b> Guard<'b> {
     /// What the baseline allows to show, by class.
     pub fn classes(&self) -> Vec<GuardClass> {
         let smallest = self.limits.iter().flat_map(Limits::smallest_by_class);
-        let class = |(class, log): (&str, f64)| GuardClass {
-            class: class.to_owned(),
+        let class = |(class, log): (RowClass, f64)| GuardClass {
+            class: class.name().to_owned(),
             rows: self.rows.iter().filter(|row| row.class == class).count(),
             smallest_percent: log.exp_m1() * 100.0,
             now_percent: None,
@@ -94,7 +92,7 @@ impl<'b> Guard<'b> {
     fn seen(&self, check: &HistoryEntry) -> Seen {
         let withheld = self.why_withheld(check);
         let limits = self.limits.as_ref().filter(|_| withheld.is_none());
-        let departures = limits.map(|limits| limits.departures(&costs(&self.rows, check)));
+        let departures = limits.map(|limits| limits.departures(&self.costs_of_rows(check)));
         Seen { facts: self.differing(check), departures: departures.unwrap_or_default(), withheld }
     }
 
@@ -145,14 +143,18 @@ impl<'b> Guard<'b> {
         conditions::busier(&self.baseline.runs, check).or(doubt)
     }
 
+    fn costs_of_rows(&self, check: &HistoryEntry) -> Vec<Option<f64>> {
+        self.rows.iter().map(|row| row.cost(check)).collect()
+    }
+
     /// By class what it costs over the baseline, as a logarithm: the mean of the check-ups. Empty if they are not judged.
     fn costs(&self, checks: &[HistoryEntry]) -> BTreeMap<String, f64> {
         let mut logs: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (limits, check) in
             self.limits.iter().flat_map(|limits| checks.iter().map(move |one| (limits, one)))
         {
-            for (class, factor) in limits.factors(&costs(&self.rows, check)) {
-                logs.entry(class.to_owned()).or_default().extend(factor);
+            for (class, factor) in limits.factors(&self.costs_of_rows(check)) {
+                logs.entry(class.name().to_owned()).or_default().extend(factor);
             }
         }
         logs.into_iter()
@@ -217,10 +219,10 @@ impl<'b> Guard<'b> {
     /// Classes that moved gradually, but those of which this check alone shows a change.
     fn add_trends(&self, changes: &mut Vec<GuardChange>, past: &[GuardPast]) {
         for trend in self.limits.iter().flat_map(|limits| trend::trends(limits, past)) {
-            if !changes.iter().any(|change| change.row.is_none() && change.class == trend.class) {
+            if !changes.iter().any(|change| change.row.is_none() && change.class == trend.class.name()) {
                 changes.push(GuardChange {
                     row: None,
-                    class: trend.class,
+                    class: trend.class.name().to_owned(),
                     slower_percent: trend.log.exp_m1() * 100.0,
                     limit_percent: trend.limit.exp_m1() * 100.0,
                     trend: Some(trend.told),
@@ -311,7 +313,7 @@ impl<'b> Guard<'b> {
 fn change(departure: &Departure) -> GuardChange {
     GuardChange {
         row: departure.row.clone(),
-        class: departure.class.clone(),
+        class: departure.class.name().to_owned(),
         slower_percent: departure.log.exp_m1() * 100.0,
         limit_percent: departure.limit.exp_m1() * 100.0,
         trend: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use machine::Machine;
 use probes::clock_reads::sources::ClockSources;
-use toggles::{Availability, Change, Hold, Intent, Place, Restored, Surroundings, Switch, Toggle};
+use toggles::{Availability, Change, Hold, Intent, Place, Restored, Switch, SystemState, Toggle};
 
 /// The toggle that is used.
 const TOGGLE: &str = "clocksource";
@@ -38,12 +38,12 @@ fn toggle() -> &'static dyn Toggle {
 }
 
 /// What could be measured on a machine, live or recorded.
-pub fn offered(around: &Surroundings<'_>) -> Offered {
+pub fn offered(system: &SystemState<'_>) -> Offered {
     let toggle = toggle();
-    let Some(now) = toggle.now(around) else { return Offered::default() };
-    let others = toggle.values(around).into_iter().map(|value| value.name).filter(|name| *name != now);
+    let Some(now) = toggle.now(system) else { return Offered::default() };
+    let others = toggle.values(system).into_iter().map(|value| value.name).filter(|name| *name != now);
     let names = std::iter::once(now.clone()).chain(others).collect();
-    let denied = match toggle.availability(around) {
+    let denied = match toggle.availability(system) {
         Availability::Available => None,
         Availability::Missing { reason, remedy } => Some(format!("{reason}; {remedy}")),
         Availability::Unknown { reason } => Some(reason),
@@ -59,13 +59,13 @@ impl HeldClockSource {
     pub fn begin(machine: &Machine, budget: Duration) -> Result<Self, String> {
         let place = Place::live();
         let root = place.root().map_err(|error| error.to_string())?;
-        let around = Surroundings::of(&root, machine);
-        let Offered { names, denied } = offered(&around);
+        let system = SystemState::of(&root, machine);
+        let Offered { names, denied } = offered(&system);
         let now = names.first().cloned().ok_or("the kernel names no clock source")?;
         if let Some(denied) = denied {
             return Err(denied);
         }
-        let changes = |name: &String| match toggle().switch(&around, name) {
+        let changes = |name: &String| match toggle().switch(&system, name) {
             Ok(Switch::System(changes)) => Ok((name.clone(), changes)),
             Ok(_) => Err(format!("{TOGGLE} is no setting of the system")),
             Err(error) => Err(error.to_string()),
@@ -120,7 +120,7 @@ mod tests {
         }
         let root = host::Root::open(tree.path()).expect("a tree");
         let machine = Machine::default();
-        let offered = offered(&Surroundings::of(&root, &machine));
+        let offered = offered(&SystemState::of(&root, &machine));
         assert_eq!(offered.names, ["hpet", "tsc", "acpi_pm"]);
     }
 }

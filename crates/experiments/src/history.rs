@@ -1,10 +1,7 @@
 //! Earlier check-ups of a machine: what is kept of each, which go when there is no more room, and what the rows did since.
 
 mod pruning;
-mod spread;
 mod trend;
-
-use std::collections::BTreeMap;
 
 use machine::{Machine, View};
 use record::{
@@ -12,9 +9,8 @@ use record::{
     WorkaroundState,
 };
 
-use crate::compare::{Test, configuration_of_record};
+use crate::compare::{Test, TestRow, configuration_of_record};
 pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
-pub use spread::{ClassSpread, spread};
 pub use trend::trends;
 pub(crate) use trend::{differences, slope_per_day};
 
@@ -61,7 +57,7 @@ fn flaw_states(record: &Record) -> impl Iterator<Item = (String, String)> {
         WorkaroundState::Unknown => None,
     };
     record.flaws.iter().filter(|flaw| flaw.affected != Answer::No).filter_map(move |flaw| {
-        let state = state(flaw.witnesses.registers.workaround)?;
+        let state = state(flaw.evidence.registers.workaround)?;
         Some((format!("{FLAW_FACT}{}", flaw.id), state.to_owned()))
     })
 }
@@ -73,40 +69,14 @@ fn plan(record: &Record) -> String {
     format!("{} s: {}", record.plan.budget_s, names.join(", "))
 }
 
-/// The rows of a test: one, or one for each level, whose cells are joined by their median.
+/// The rows of a test of one run.
 fn rows(test: &Test) -> Vec<(String, HistoryRow)> {
-    let mut levels: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
-    for cell in test.cells.values() {
-        let values = cell.samples.iter().map(|sample| sample.value);
-        levels.entry(cell.level.as_deref()).or_default().extend(values);
-    }
-    if levels.len() > 1 {
-        // Where others have a level, a cell without one lies between two.
-        levels.remove(&None);
-    }
-    let row = |(level, values): (Option<&str>, Vec<f64>)| {
-        let value = stats::median(&values).filter(|value| *value > 0.0)?;
-        let name = level.map_or_else(|| test.name.clone(), |level| format!("{}, {level}", test.name));
-        let (class, unit) = (class(test).to_owned(), test.unit.clone());
-        Some((name, HistoryRow { class, unit, better: test.better, value }))
+    let row = |row: TestRow<'_>| {
+        let (class, unit, better) = (row.class?, test.unit.clone(), test.better);
+        let value = row.samples(test).first()?.value;
+        Some((row.name(), HistoryRow { class, unit, better, value }))
     };
-    levels.into_iter().filter_map(row).collect()
-}
-
-/// The class with which a test's rows move.
-fn class(test: &Test) -> &'static str {
-    let begins = |start| test.name.starts_with(start);
-    match test.group.as_str() {
-        "controls" => "arithmetic",
-        "clocks" => "clock reads",
-        "cores" if begins("line ") => "line transfer",
-        "cores" if begins("waking") => "waking",
-        "cores" if begins("core clock") => "core clock",
-        "cores" => "sharing",
-        _ if test.unit == "GB/s" => "bandwidth",
-        _ if begins("miss of TLB") || begins("page walk") => "page walks",
-        _ => "latency",
-    }
+    test.rows(|_| true).into_iter().filter_map(row).collect()
 }
 
 /// What tells this machine from another.
@@ -139,6 +109,7 @@ pub(crate) fn is_same_memory(a: &Fingerprint, b: &Fingerprint) -> bool {
 mod tests {
     use machine::{Bytes, CpuId};
     use record::{ClockRead, LatencyCell, Spread};
+    use stats::RowClass;
 
     use super::*;
 
@@ -180,14 +151,14 @@ mod tests {
         }
         record.clocks.push(ClockRead { name: "rdtsc".to_owned(), ns: 9.0, ..ClockRead::default() });
         let rows = entry(&record).rows;
-        let found: Vec<(&str, &str, f64)> =
-            rows.iter().map(|(name, row)| (name.as_str(), row.class.as_str(), row.value)).collect();
+        let found: Vec<(&str, RowClass, f64)> =
+            rows.iter().map(|(name, row)| (name.as_str(), row.class, row.value)).collect();
         assert_eq!(
             found,
             [
-                ("latency, 4 KiB pages, L1", "latency", 2.0),
-                ("latency, 4 KiB pages, L2", "latency", 4.0),
-                ("rdtsc", "clock reads", 9.0)
+                ("latency, 4 KiB pages, L1", RowClass::CoreLatency, 2.0),
+                ("latency, 4 KiB pages, L2", RowClass::CoreLatency, 4.0),
+                ("rdtsc", RowClass::ClockReads, 9.0)
             ]
         );
     }

@@ -16,45 +16,14 @@ pub fn alike<'a>(entries: &[&'a HistoryEntry]) -> Vec<&'a HistoryEntry> {
 pub fn reach(runs: &[&HistoryEntry], host: Host) -> Vec<Reach> {
     let mut rows: BTreeMap<&str, RowClass> = BTreeMap::new();
     for run in runs {
-        rows.extend(run.rows.iter().map(|(name, row)| (name.as_str(), row_class(name, row))));
+        rows.extend(run.rows.iter().map(|(name, row)| (name.as_str(), row.class)));
     }
-    let log = |run: &&HistoryEntry, name: &str| run.rows.get(name).map_or(f64::NAN, |row| row.value.ln());
+    let cost = |run: &&HistoryEntry, name| run.rows.get(name).and_then(HistoryRow::cost).unwrap_or(f64::NAN);
     let history: Vec<(RowClass, Vec<f64>)> = rows
         .into_iter()
-        .map(|(name, class)| (class, runs.iter().map(|run| log(run, name)).map(finite).collect()))
+        .map(|(name, class)| (class, runs.iter().map(|run| cost(run, name)).collect()))
         .collect();
     stats::reach(&history, host)
-}
-
-/// Nothing and less than nothing have no logarithm: such a row is as if it were not there.
-fn finite(log: f64) -> f64 {
-    if log.is_finite() { log } else { f64::NAN }
-}
-
-/// The class of a row of the history, which is stored with coarser ones.
-pub(crate) fn row_class(name: &str, row: &HistoryRow) -> RowClass {
-    let by_level = |[own, shared, memory]: [RowClass; 3]| match name.rsplit_once(", ").map(|(_, level)| level)
-    {
-        Some("L1" | "L2") => own,
-        Some("L3" | "L4") => shared,
-        _ => memory,
-    };
-    match row.class.as_str() {
-        "arithmetic" if name == "integer multiply chain" => RowClass::CoreClock,
-        "arithmetic" => RowClass::Arithmetic,
-        "clock reads" => RowClass::ClockReads,
-        "line transfer" => RowClass::LineTransfer,
-        "waking" => RowClass::Waking,
-        "page walks" => RowClass::PageWalks,
-        _ if name == "core clock" => RowClass::CoreClock,
-        "sharing" => RowClass::Sharing,
-        "bandwidth" if name.starts_with("STREAM") => RowClass::Stream,
-        "bandwidth" => {
-            by_level([RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth])
-        }
-        _ if name == "latency, idle machine" || name == "latency, others stream" => RowClass::LoadedLatency,
-        _ => by_level([RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency]),
-    }
 }
 
 #[cfg(test)]
@@ -64,28 +33,8 @@ mod tests {
 
     use super::*;
 
-    fn row(class: &str, value: f64) -> HistoryRow {
-        HistoryRow { class: class.to_owned(), unit: "ns".to_owned(), better: Better::Lower, value }
-    }
-
-    #[test]
-    fn every_row_of_the_history_has_the_class_that_a_comparison_gives_it() {
-        for (name, class, expected) in [
-            ("latency, 4 KiB pages, L1", "latency", RowClass::CoreLatency),
-            ("latency, 4 KiB pages, L3", "latency", RowClass::SharedCacheLatency),
-            ("latency, 2 MiB pages, memory", "latency", RowClass::MemoryLatency),
-            ("latency, idle machine", "latency", RowClass::LoadedLatency),
-            ("random loads, 4 KiB pages", "latency", RowClass::MemoryLatency),
-            ("STREAM triad AVX2, all CPUs", "bandwidth", RowClass::Stream),
-            ("triad AVX2, L2", "bandwidth", RowClass::CacheBandwidth),
-            ("triad AVX2, L3", "bandwidth", RowClass::SharedCacheBandwidth),
-            ("core clock", "sharing", RowClass::CoreClock),
-            ("beside another CPU, l3", "sharing", RowClass::Sharing),
-            ("Mandelbrot integer AVX2", "arithmetic", RowClass::Arithmetic),
-            ("rdtsc", "clock reads", RowClass::ClockReads),
-        ] {
-            assert_eq!(row_class(name, &row(class, 1.0)), expected, "{name}");
-        }
+    fn row(class: RowClass, value: f64) -> HistoryRow {
+        HistoryRow { class, unit: "ns".to_owned(), better: Better::Lower, value }
     }
 
     #[test]
@@ -93,7 +42,7 @@ mod tests {
         let run = |plan: &str, partial: Option<&str>, value: f64| HistoryEntry {
             plan: plan.to_owned(),
             partial: partial.map(str::to_owned),
-            rows: [("rdtsc".to_owned(), row("clock reads", value))].into(),
+            rows: [("rdtsc".to_owned(), row(RowClass::ClockReads, value))].into(),
             ..HistoryEntry::default()
         };
         let mut all: Vec<HistoryEntry> =

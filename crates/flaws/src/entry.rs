@@ -201,6 +201,20 @@ pub enum AppliedBy {
     Operator,
 }
 
+impl AppliedBy {
+    /// Who, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bios => "firmware",
+            Self::Microcode => "microcode",
+            Self::Kernel => "the kernel",
+            Self::Hypervisor => "the hypervisor",
+            Self::Compiler => "the compiler",
+            Self::Operator => "whoever runs the machine",
+        }
+    }
+}
+
 /// One workaround.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -458,8 +472,7 @@ pub struct Signature {
     pub unit: String,
     /// What must not move.
     pub control: String,
-    /// What to expect; without one for a CPU the value is shown and not judged.
-    #[serde(default)]
+    /// What to expect; on a CPU without one it is not measured.
     pub baseline: Vec<Baseline>,
 }
 

@@ -23,15 +23,15 @@ pub fn unmet(verdict: &FlawVerdict) -> Option<GateReason> {
         return None;
     }
     let fails = |why: String| Some(GateReason { id: verdict.id.clone(), why });
-    let witnesses = &verdict.witnesses;
-    if witnesses.kernel.affected == Answer::Yes && is_open(&witnesses.kernel) {
-        return fails(format!("not protected, says the kernel: {}", witnesses.kernel.says));
+    let evidence = &verdict.evidence;
+    if evidence.kernel.affected == Answer::Yes && is_open(&evidence.kernel) {
+        return fails(format!("not protected, says the kernel: {}", evidence.kernel.says));
     }
     // In part, of registers, is a CPU without the workaround; of the kernel it is its default.
-    let accuses = is_open(&witnesses.kernel)
-        || is_open(&witnesses.time)
-        || is_open(&witnesses.registers)
-        || witnesses.registers.protected == Protection::Partly;
+    let accuses = is_open(&evidence.kernel)
+        || is_open(&evidence.time)
+        || is_open(&evidence.registers)
+        || evidence.registers.protected == Protection::Partly;
     verdict.disagreements.first().filter(|_| accuses).and_then(|sentence| fails(sentence.clone()))
 }
 

@@ -3,7 +3,10 @@
 //! No witness silences another. Where they differ, time goes before registers and registers before the kernel for the
 //! state of the workaround, because a price that is measured is being paid, and the difference is printed.
 
-use record::{Answer, FlawEvidence, FlawVerdict, Protection, Special, Statement, Witnesses, WorkaroundState};
+use record::{
+    Answer, Evidence, FlawEvidence, FlawVerdict, Protection, Special, Statement, WorkaroundState,
+    WorkaroundSwitch,
+};
 
 use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
@@ -47,9 +50,9 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
         protected,
         paid,
         special,
-        witnesses: Witnesses { kernel, registers, time },
+        evidence: Evidence { kernel, registers, time },
         disagreements,
-        remedies: remedies(flaw, evidence),
+        switches: switches(flaw, evidence),
         fix,
         costs: flaw.cost.iter().map(|cost| format!("{} ({})", cost.text, cost.source)).collect(),
     }
@@ -134,18 +137,22 @@ fn priced(flaw: &Flaw, by_microcode: bool) -> Answer {
 fn special(affected: Answer, said: &Said) -> Option<Special> {
     let is_told = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
     if said.time.workaround == WorkaroundState::On && !is_told {
-        return Some(Special::PayingUntold);
+        return Some(Special::UndeclaredCost);
     }
     (affected == Answer::Yes && said.kernel.workaround == WorkaroundState::Attempted)
         .then_some(Special::PayingUnprotected)
 }
 
-/// How each workaround is switched, one line each.
-fn remedies(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<String> {
+/// How each workaround is switched.
+fn switches(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<WorkaroundSwitch> {
     flaw.workaround
         .iter()
         .filter(|workaround| workaround.is_applied_on(evidence))
-        .map(|workaround| format!("{}: {}", workaround.does, switch(&workaround.switch, evidence)))
+        .map(|workaround| WorkaroundSwitch {
+            does: workaround.does.clone(),
+            how: switch(&workaround.switch, evidence),
+            applied_by: workaround.by.iter().map(|by| by.name().to_owned()).collect(),
+        })
         .collect()
 }
 

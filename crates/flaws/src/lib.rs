@@ -16,9 +16,9 @@ mod lscpu;
 mod population;
 mod presence;
 mod registers;
+mod required_registers;
 mod time;
 mod uneven;
-mod wanted;
 mod wording;
 
 pub use architecture::Architecture;

@@ -3,7 +3,10 @@
 //! In a guest none of them counts. KVM ignores writes of HWCR bit 3, tells of erratum 298 when it does not know, and
 //! sets GDS_NO for hosts whose microcode only works around it (arch/x86/kvm/x86.c, svm.c).
 
-use record::{Answer, CpuSignature, FlawEvidence, Protection, RegisterReading, Statement, WorkaroundState};
+use record::{
+    Answer, CpuSignature, FlawEvidence, Protection, RegisterReading, Statement, WorkaroundState, msr_key,
+    pair_key,
+};
 
 use crate::cpu_range::{Membership, among};
 use crate::kernel::messages_seen;
@@ -17,21 +20,6 @@ pub(crate) const OSVW_STATUS: u32 = 0xc001_0141;
 
 /// The hypervisor of a guest that does not say whose it is.
 const UNKNOWN: &str = "unknown";
-
-/// The key of a model-specific register in the evidence.
-pub(crate) fn msr_key(number: u32) -> String {
-    format!("{number:x}")
-}
-
-/// The key of a configuration word in the evidence.
-pub(crate) fn pci_key(function: u32, offset: u32) -> String {
-    format!("{function:x}.{offset:x}")
-}
-
-/// The key of a CPUID answer in the evidence.
-pub(crate) fn cpuid_key(leaf: u32, subleaf: u32) -> String {
-    format!("{leaf:x}.{subleaf:x}")
-}
 
 /// What the registers say, and whether they can know.
 #[derive(Default)]
@@ -123,7 +111,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         add_bits(&mut shown, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
     }
     for bits in flaw.pci.iter().filter(|_| is_about) {
-        let readings = evidence.pci.get(&pci_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
+        let readings = evidence.pci.get(&pair_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
         let name = format!("node word F{:x}x{:02x}", bits.function, bits.offset);
         let wanted = Wanted { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
         add_bits(&mut shown, &name, readings, &wanted);
@@ -229,7 +217,7 @@ fn add_osvw(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
 }
 
 fn add_cpuid(shown: &mut Shown, bit: &CpuidBit, evidence: &FlawEvidence, is_about: bool) {
-    let Some(answer) = evidence.cpuid.get(&cpuid_key(bit.leaf, bit.subleaf)) else {
+    let Some(answer) = evidence.cpuid.get(&pair_key(bit.leaf, bit.subleaf)) else {
         if is_about {
             shown.says.push(format!("CPUID {:x} {}[{}]: not read", bit.leaf, bit.register, bit.bit));
             shown.miss(bit.means);

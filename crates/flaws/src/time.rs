@@ -10,6 +10,9 @@ use crate::{Baseline, Flaw, Signature};
 pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
     let says = |text: String| Statement { says: text, ..Statement::default() };
     let Some(signature) = &flaw.signature else { return says("no signature known".into()) };
+    let Some(baseline) = baseline(signature, evidence) else {
+        return says("no baseline for this CPU".into());
+    };
     let measured = match evidence.timing.get(&signature.quantity) {
         None => return says("not measured".into()),
         Some(Reading::Missing(reason)) => return says(format!("not measured: {reason}")),
@@ -20,9 +23,6 @@ pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
         let control = format!("{} moved to {:.3}", measured.control, measured.control_ratio);
         return says(format!("{value}; cannot tell: the control ({control})"));
     }
-    let Some(baseline) = baseline(signature, evidence) else {
-        return says(format!("{value}; cannot tell: no baseline for this CPU"));
-    };
     let expected = expectation(baseline);
     let state = if measured.interval.low >= baseline.on_at_least {
         WorkaroundState::On

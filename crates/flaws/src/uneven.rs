@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use record::{CpuSignature, FlawEvidence};
 
 use crate::Catalogue;
-use crate::registers::msr_key;
 
 /// Differences between the CPUs of a machine, one sentence each.
 ///
@@ -31,7 +30,7 @@ pub fn uneven(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<String> {
         *masks.entry(bits.number).or_default() |= bits.mask;
     }
     for (number, mask) in masks {
-        let readings = evidence.msr.get(&msr_key(number)).map_or(&[][..], Vec::as_slice);
+        let readings = evidence.msr.get(&record::msr_key(number)).map_or(&[][..], Vec::as_slice);
         let bits = readings.iter().filter_map(|reading| reading.value.value());
         let name = format!("MSR {number:08x} & {mask:x}");
         found.extend(differing(&name, bits.map(|value| format!("{:x}", value & mask))));

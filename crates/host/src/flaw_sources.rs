@@ -135,7 +135,7 @@ impl FlawSources<'_> {
         let answer = |&(leaf, subleaf): &(u32, u32)| {
             let answer =
                 cpuid.known(first, leaf, subleaf).or_else(|| cpuid.known(CpuId(0), leaf, subleaf))?;
-            Some((format!("{leaf:x}.{subleaf:x}"), answer))
+            Some((record::pair_key(leaf, subleaf), answer))
         };
         asked.iter().filter_map(answer).collect()
     }

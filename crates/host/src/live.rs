@@ -5,7 +5,6 @@ mod atomic_file;
 mod child;
 mod disturbance;
 mod echo_process;
-mod echo_thread;
 mod event;
 mod forked;
 mod generated_folder;
@@ -44,7 +43,6 @@ pub use child::{
 };
 pub use disturbance::{Disturbance, snapshot};
 pub use echo_process::EchoProcess;
-pub use echo_thread::EchoThread;
 pub use event::Event;
 pub use forked::{Forked, in_forked_child};
 pub use generated_folder::{FolderError, ScratchFolder, cache_folder, filled_once};
@@ -80,9 +78,7 @@ pub use standard_output::standard_output;
 pub use system_call::ask_for_parent;
 pub use temperature::cpu_temperature_c;
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
-pub use threads::{
-    ThreadError, ThreadRefused, first_refused, start_on, start_own, start_thread, with_threads_left,
-};
+pub use threads::{ThreadError, ThreadRefused, first_refused, start_on, start_thread, with_threads_left};
 pub use time_source::TimeSource;
 pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};

@@ -10,6 +10,7 @@ mod cache;
 mod command_line;
 mod counted;
 mod cpu_set;
+mod delimited;
 mod description;
 mod disagreement;
 mod environment;
@@ -29,6 +30,7 @@ pub use cache::{Cache, CacheKind};
 pub use command_line::shareable_command_line;
 pub use counted::counted;
 pub use cpu_set::{CpuSet, CpuSetError};
+pub use delimited::{TableLine, UnclosedQuote, table_lines};
 pub use description::Machine;
 pub use disagreement::Disagreement;
 pub use environment::{

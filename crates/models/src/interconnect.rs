@@ -9,38 +9,32 @@ mod account;
 mod clusters;
 mod contrast;
 mod description;
-mod events;
 mod firmware;
 mod fit;
 mod graph;
 mod groups;
-mod hmat;
 mod inference;
-mod known;
 mod latency;
-mod linear;
 mod matrix;
 mod reading;
 mod simulation;
 mod triad;
 mod variant;
 
-pub use account::{AccountRow, GraphUsed, MeasuredSocket, Misses, SocketAccount, account};
+pub use account::{AccountRow, GraphUsed, MeasuredSocket, SocketAccount, account};
 pub use clusters::{
-    CLUSTERS_KIND, ClusterFit, ClusterMachine, ClusterRow, ClusterSimulation, KNOWN_CLUSTERS,
-    PublishedMatrix, is_of_clusters, parse_clusters, simulate_clusters,
+    ClusterFit, ClusterMachine, ClusterRow, ClusterSimulation, PublishedMatrix, simulate_clusters,
 };
 pub use contrast::contrast;
-pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
+pub use description::{PublishedTriad, SocketMachine, StreamDescription};
 pub use firmware::{
-    FirmwareError, FirmwareGraph, differences, measured_by_links, northbridge_graph, upi_graph,
+    FirmwareError, FirmwareGraph, differences, hmat_latencies, measured_by_links, northbridge_graph,
+    upi_graph,
 };
 pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use groups::{GroupLevel, GroupsOfSize, LevelName, groups};
-pub use hmat::hmat_latencies;
-pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer, infer_reading};
-pub use known::KNOWN;
+pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use latency::{Coherence, ReadTimes};
 pub use matrix::{MEMBERS_MAX, Matrix, MatrixError, Member, NODES_MAX, Unit};
 pub use reading::{MatrixReading, ReadingError, read_matrix};

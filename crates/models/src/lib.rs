@@ -6,10 +6,13 @@
 
 pub mod interconnect;
 mod known;
+mod least_squares;
 mod machine_file;
 pub mod memory;
+mod published;
 pub mod scheduling;
 pub mod tsc;
 
-pub use known::{KnownMachine, known_machines};
-pub use machine_file::{DescriptionError, FITTED, Sourced};
+pub use known::{KNOWN_MACHINES, KnownMachine, known, known_machine, known_machines_of};
+pub use machine_file::{DescriptionError, FITTED, MachineFile, MachineKind, Sourced, parse};
+pub use published::{Misses, error_percent};

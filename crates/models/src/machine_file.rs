@@ -1,4 +1,4 @@
-//! What all machine files have: numbers with their source, and words for what is wrong with a file.
+//! The one reader of machine files: which kind a file is of, numbers with their source, and words for what is wrong with a file.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -8,6 +8,42 @@ use serde::{Deserialize, Serialize};
 
 /// How the source of a number begins that was chosen so that the model meets published ones.
 pub const FITTED: &str = "fitted";
+
+machine::named! {
+    /// What is simulated of a machine.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MachineKind {
+        /// Caches, translation buffers, page walks and prefetch; these files state no kind.
+        Memory = "memory",
+        /// Sockets joined by links.
+        Sockets = "linked-sockets",
+        /// Clusters on a die.
+        Clusters = "clusters-on-die",
+        /// Time-stamp counters, and the kernel's clock on them.
+        Counters = "time-stamp-counters",
+        /// Threads on units that they share.
+        Threads = "scheduling",
+    }
+}
+
+impl MachineKind {
+    /// The kind that a file says it is of, well formed or not otherwise.
+    pub fn of(text: &str) -> Self {
+        stated_kind(text).and_then(|kind| Self::from_name(&kind)).unwrap_or(Self::Memory)
+    }
+}
+
+/// A machine that a file can describe.
+pub trait MachineFile: DeserializeOwned {
+    /// The kind that such files are of.
+    const KIND: MachineKind;
+
+    /// Whether something can be: else where in the machine it is wrong, what is wrong, and what would be right.
+    ///
+    /// # Errors
+    /// The first thing that cannot be.
+    fn possible(&self) -> Result<(), (String, String)>;
+}
 
 /// A number and where it is from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,11 +93,8 @@ pub enum DescriptionError {
     },
 }
 
-/// Where in a machine something is wrong, and what.
-pub(crate) type Problem = (String, String);
-
-/// Whether something can be; the first thing that cannot ends the look at a machine.
-pub(crate) type Possible = Result<(), Problem>;
+/// Whether something can be: else where in a machine it is wrong, and what.
+pub(crate) type Possible = Result<(), (String, String)>;
 
 /// Holds a condition: what is wrong otherwise, and what would be right, is said of the key.
 pub(crate) fn require(holds: bool, key: impl Into<String>, problem: impl FnOnce() -> String) -> Possible {
@@ -80,27 +113,12 @@ pub(crate) fn within<T: PartialOrd + Display>(
     require(bounds.contains(&value), key, || format!("is {value}; give {low} to {high}"))
 }
 
-/// Holds the kind that a file says it is of.
-pub(crate) fn require_kind(found: &str, kind: &str) -> Possible {
-    require(found == kind, "kind", || format!("is {found:?}; give {kind:?}"))
-}
-
-/// Whether a machine file says that it is of this kind, well formed or not otherwise.
-pub(crate) fn is_of_kind(text: &str, kind: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: Option<String>,
-    }
-    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(kind))
-}
-
-/// The machine that a file describes, if it is well formed and can be; `file` is its name for messages.
-pub(crate) fn read<T: DeserializeOwned>(
-    text: &str,
-    file: &str,
-    possible: impl FnOnce(&T) -> Possible,
-) -> Result<T, DescriptionError> {
-    let machine: T = toml::from_str(text).map_err(|error| {
+/// The machine that a file describes, if it is of this kind, well formed and can be; `file` is its name for messages.
+///
+/// # Errors
+/// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
+pub fn parse<M: MachineFile>(text: &str, file: &str) -> Result<M, DescriptionError> {
+    let machine: M = toml::from_str(text).map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
         DescriptionError::Syntax {
             file: file.to_owned(),
@@ -108,29 +126,40 @@ pub(crate) fn read<T: DeserializeOwned>(
             message: error.message().to_owned(),
         }
     })?;
-    match possible(&machine) {
-        Ok(()) => Ok(machine),
-        Err((key, problem)) => Err(DescriptionError::Impossible { file: file.to_owned(), key, problem }),
+    let is_of_kind = require(MachineKind::of(text) == M::KIND, "kind", || {
+        format!("is {:?}; give {:?}", stated_kind(text).unwrap_or_default(), M::KIND.name())
+    });
+    is_of_kind.and_then(|()| machine.possible()).map_err(|(key, problem)| DescriptionError::Impossible {
+        file: file.to_owned(),
+        key,
+        problem,
+    })?;
+    Ok(machine)
+}
+
+/// What a file says of itself under `kind`.
+fn stated_kind(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Stated {
+        kind: Option<String>,
     }
+    toml::from_str::<Stated>(text).ok()?.kind
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::DescriptionError;
+    use super::{MachineFile, parse};
 
     /// Holds that each of these changes to the text of a machine is refused with the file and a word of the problem, and so is an
     /// unknown key, with its line.
-    pub(crate) fn are_refused<T: std::fmt::Debug>(
-        text: &str,
-        parse: impl Fn(&str, &str) -> Result<T, DescriptionError>,
-        changes: &[(&str, &str, &str)],
-    ) {
-        for (from, to, said) in changes {
+    pub(crate) fn are_refused<M: MachineFile + std::fmt::Debug>(name: &str, changes: &[(&str, &str, &str)]) {
+        let text = crate::known_machine(name).expect(name).text;
+        for (from, to, problem) in changes {
             assert!(text.contains(from), "{from}");
-            let error = parse(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
-            assert!(error.contains("f.toml") && error.contains(said), "{error}");
+            let error = parse::<M>(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
+            assert!(error.contains("f.toml") && error.contains(problem), "{error}");
         }
-        let error = parse(&format!("wings = 2\n{text}"), "f.toml").expect_err("unknown").to_string();
+        let error = parse::<M>(&format!("wings = 2\n{text}"), "f.toml").expect_err("unknown").to_string();
         assert!(error.contains("f.toml, line 1") && error.contains("wings"), "{error}");
     }
 }

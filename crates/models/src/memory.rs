@@ -12,42 +12,36 @@ mod costs;
 mod description;
 mod fit;
 mod geometry;
-mod known;
 mod measured;
 mod measured_fit;
+mod measured_result;
 mod measured_scenarios;
 mod measured_trust;
-mod parse;
 mod prediction;
-mod published;
 mod simulation;
 mod simulator;
-mod solve;
 mod translation;
 
 pub use alternatives::{Alternative, alternatives};
 pub use cache::{Evicted, LruSets};
 pub use costs::{Costs, Parameters, TimePerAccess, Waits};
 pub use description::{
-    Board, CacheDescription, MemoryMachine, PrefetchDescription, TranslationDescription, Workaround,
-    WorkaroundDescription,
+    Board, CacheDescription, MemoryMachine, PrefetchDescription, Program, Published, Test,
+    TranslationDescription, Unit, Workaround, WorkaroundDescription,
 };
 pub use fit::{
     Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
     identify,
 };
 pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PagePlacement, PageTableReads, TlbGeometry};
-pub use known::KNOWN;
 pub use measured::{
     HOST, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb, TooLittleMeasured, WORKAROUND,
 };
-pub use measured_fit::{ChainResidual, MeasuredFit, RegionResidual, Scenario, simulate_measured};
+pub use measured_fit::simulate_measured;
+pub use measured_result::{ChainResidual, MeasuredFit, RegionResidual, Scenario};
 pub use measured_trust::MISSED_PERCENT;
-pub use parse::{Described, parse};
-pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
-pub use published::{Published, error_percent};
+pub use prediction::{Outcome, predict, trace};
 pub use simulation::{
     BandwidthPoint, FitReport, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate,
 };
 pub use simulator::{Counters, PLACES, RUN_LINES_MAX, Simulator};
-pub(crate) use solve::solved;

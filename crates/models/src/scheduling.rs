@@ -8,36 +8,25 @@
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
 mod break_even;
-mod by_policy;
-mod co_run;
 mod compiled;
 mod description;
 mod engine;
 mod host;
-mod known;
 mod load;
-mod pace;
 mod plan;
 mod policy;
-mod published;
 mod simulation;
 mod speed;
 mod throughput;
 
 pub use break_even::{Packing, PackingPoint, packing};
-pub use by_policy::{PolicyGain, PolicyRow};
-pub use co_run::class_slowdowns;
 pub use compiled::Compiled;
 pub use description::{
-    CLASSES, Class, ClockDescription, IdleDescription, KIND, LevelDescription, SchedulingMachine, Speeds,
-    is_described, parse,
+    CLASSES, Class, ClockDescription, IdleDescription, LevelDescription, Policy, PublishedGain,
+    SchedulingMachine, Speeds,
 };
 pub use engine::{Engine, Totals};
-pub use host::{Measured, measured};
-pub use known::KNOWN;
-pub use load::{Length, Load, Pattern, SharedSet, Step, Thread};
-pub use pace::thread_speeds;
-pub use policy::Policy;
-pub use published::{JoinedNumber, PublishedGain, join};
-pub use simulation::{GainRow, Scenario, SchedulingSimulation, simulate};
+pub use host::{Measured, class_slowdowns, measured};
+pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
+pub use simulation::{GainRow, JoinedNumber, PolicyGain, PolicyRow, SchedulingSimulation, simulate};
 pub use throughput::{Gain, Throughput, gain, throughput};

@@ -13,15 +13,13 @@ mod activity;
 mod counter;
 mod description;
 mod kernel_clock;
-mod known;
 mod power;
 mod remedy;
 mod simulation;
 
 pub use activity::Workload;
 pub use counter::Counter;
-pub use description::{KIND, ReadDescription, TimeSource, TscMachine, is_described, parse};
-pub use known::KNOWN;
+pub use description::{ReadDescription, TimeSource, TscMachine};
 pub use power::Governor;
 pub use remedy::Remedy;
 pub use simulation::{DriftPoint, DriftRow, DriftSimulation, Scenario, simulate};

@@ -1,29 +1,52 @@
-//! Which threads belong together: the best placement of threads on units of CPUs, and a proof of how good it is.
+//! Which threads belong together: the best placement of threads on units of CPUs that is found.
 //!
-//! An [`Objective`] becomes a [`Problem`]: what each pair of threads is worth in one unit of each level, what it is worth to
-//! leave units asleep. [`solve`] answers with a placement, its value, and a bound that no placement passes, with the
-//! certificate by which anyone can check the bound: see [`Certificate`].
+//! An [`Objective`] becomes a [`Problem`]: what each pair of threads is worth in one unit of each level. [`solve`] tries all
+//! placements where there are few enough, and else as many as it is told to; the answer says which of the two.
 #![forbid(unsafe_code)]
 
-mod bound;
-mod branch;
-mod certificate;
-mod exhaustive;
-mod heaviest;
-mod matching;
+mod enumeration;
 mod objective;
-mod pairs;
 mod problem;
-mod programme;
-mod recovery;
 mod search;
-mod simplex;
-mod solve;
-mod subsets;
-mod triangles;
 
-pub use certificate::{Branch, Certificate, MatchingPrices, Price, Proof, Triangle};
+pub use enumeration::enumerate;
 pub use objective::{CLASSES, LevelTerms, Objective};
 pub use problem::{Level, PairValues, Problem, ProblemError};
-pub use recovery::{Recovery, recovery};
-pub use solve::{Answer, Effort, solve};
+pub use search::search;
+
+/// What an answer may cost; equal efforts give equal answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Placements that are tried at most, but for those that finish the last climb.
+    pub tried_max: u64,
+    /// Of all that is drawn.
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    /// Some tenths of a second.
+    fn default() -> Self {
+        Self { tried_max: 5_000_000, seed: 1 }
+    }
+}
+
+/// The best placement of those that were tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The smallest unit of each thread.
+    pub unit_of: Vec<usize>,
+    /// Its value.
+    pub value: f64,
+    /// Placements that were tried.
+    pub tried: u64,
+    /// True if there are no others, but for exchanges of units that are alike: nothing is better then.
+    pub is_all: bool,
+}
+
+/// Placements up to so many are all tried: some hundredths of a second.
+const ALL_MAX: u64 = 200_000;
+
+/// The best of all placements, or of those that the effort allows.
+pub fn solve(problem: &Problem, effort: Effort) -> Answer {
+    enumerate(problem, ALL_MAX.min(effort.tried_max)).unwrap_or_else(|| search(problem, effort))
+}

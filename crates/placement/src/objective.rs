@@ -3,10 +3,8 @@
 //! value of a pair at a level = sharing x benefit of the level - contention there
 //! contention = sum over classes a of the one and b of the other of share a x share b x (loss of a beside b + loss of b
 //! beside a)
-//! value of u units in use = threads x (clock with u / clock with all - 1) - parking tax x u
 //!
-//! All are in speeds of one undisturbed thread. The sum is first order: losses of three threads add up, and a gain of clock
-//! does not multiply with what is lost.
+//! Both are in speeds of one undisturbed thread. The sum is first order: losses of three threads add up.
 
 use crate::problem::{Level, PairValues, Problem, ProblemError};
 
@@ -35,10 +33,6 @@ pub struct Objective {
     pub levels: Vec<LevelTerms>,
     /// How many of the smallest units there are.
     pub units: usize,
-    /// Clock with one smallest unit in use, with two and so on; the last stands for all larger numbers. Empty: one clock.
-    pub clock_by_awake: Vec<f64>,
-    /// What a unit in use costs, as it must be kept awake or woken.
-    pub parking_tax: f64,
 }
 
 impl Objective {
@@ -61,14 +55,7 @@ impl Objective {
                 |first, second| self.sharing.of(first, second) * terms.benefit - contention(first, second);
             Level { capacity: terms.capacity, pairs: PairValues::from_fn(threads, value) }
         };
-        let slowest = self.clock_by_awake.last().copied().unwrap_or(1.0);
-        let awake = |units: usize| {
-            let place = units.clamp(1, self.clock_by_awake.len().max(1)) - 1;
-            let clock = self.clock_by_awake.get(place).copied().unwrap_or(slowest);
-            threads as f64 * (clock / slowest - 1.0) - self.parking_tax * units as f64
-        };
-        let awake_value = (0..=self.units).map(awake).collect();
-        Problem::new(threads, self.levels.iter().map(level).collect(), self.units, awake_value)
+        Problem::new(threads, self.levels.iter().map(level).collect(), self.units)
     }
 }
 
@@ -76,30 +63,28 @@ impl Objective {
 mod tests {
     use super::*;
 
-    /// Two pairs on the modules of an FX-8150: what the simulator of schedulers says, to first order.
+    /// Two pairs on the modules of an FX-8150: what the simulator of schedulers says without turbo, to first order.
     #[test]
-    fn pairs_are_packed_when_sharing_outweighs_contention_less_turbo() {
-        let objective = |gain: f64, clocks: &[f64]| Objective {
-            sharing: PairValues::from_fn(4, |first, second| f64::from(u8::from(first / 2 == second / 2))),
-            demand: vec![[1.0, 0.0, 0.0, 0.0]; 4],
-            // Each of two gains by sharing, and each loses a fifth.
-            levels: vec![LevelTerms { capacity: 2, benefit: 2.0 * gain, losses: [[0.2; CLASSES]; CLASSES] }],
-            units: 4,
-            clock_by_awake: clocks.to_vec(),
-            parking_tax: 0.0,
-        };
-        let used = |gain, clocks: &[f64]| {
-            let problem = objective(gain, clocks).problem().expect("it is one");
+    fn pairs_are_packed_when_sharing_outweighs_contention() {
+        let used = |gain: f64| {
+            let objective = Objective {
+                sharing: PairValues::from_fn(4, |first, second| f64::from(u8::from(first / 2 == second / 2))),
+                demand: vec![[1.0, 0.0, 0.0, 0.0]; 4],
+                // Each of two gains by sharing, and each loses a fifth.
+                levels: vec![LevelTerms {
+                    capacity: 2,
+                    benefit: 2.0 * gain,
+                    losses: [[0.2; CLASSES]; CLASSES],
+                }],
+                units: 4,
+            };
+            let problem = objective.problem().expect("it is one");
             let mut units = crate::solve(&problem, crate::Effort::default()).unit_of;
             units.sort_unstable();
             units.dedup();
             units.len()
         };
-        assert_eq!(used(0.1, &[]), 4);
-        assert_eq!(used(0.3, &[]), 2);
-        // 4.2 / 3.9 is worth 7.7 % per thread.
-        assert_eq!(used(0.15, &[4.2, 4.2, 3.9, 3.9]), 2);
-        assert_eq!(used(0.1, &[4.2, 4.2, 3.9, 3.9]), 4);
+        assert_eq!((used(0.1), used(0.3)), (4, 2));
     }
 
     #[test]
@@ -109,8 +94,6 @@ mod tests {
             demand: vec![[0.0; CLASSES]; 2],
             levels: vec![LevelTerms { capacity: 2, benefit: 1.0, losses: [[0.0; CLASSES]; CLASSES] }],
             units: 1,
-            clock_by_awake: Vec::new(),
-            parking_tax: 0.0,
         };
         assert_eq!(objective.problem(), Err(ProblemError::Values("pairs")));
     }

@@ -1,4 +1,4 @@
-//! What is to be maximised: values of pairs in units of nested levels, and of units that stay asleep.
+//! What is to be maximised: values of pairs in units of nested levels.
 
 /// More threads than this are not placed one by one.
 const THREADS_MAX: usize = 1024;
@@ -70,7 +70,6 @@ pub struct Problem {
     threads: usize,
     levels: Vec<Level>,
     units: usize,
-    awake_value: Vec<f64>,
 }
 
 /// Why a problem cannot be posed.
@@ -98,19 +97,13 @@ pub enum ProblemError {
         places: usize,
     },
     /// A table of another size, or a value that is no number.
-    #[error("{0}: give a finite value for each pair of threads and for each number of units from 0")]
+    #[error("{0}: give a finite value for each pair of threads")]
     Values(&'static str),
 }
 
 impl Problem {
-    /// `levels` from the smallest units to the largest; `units` counts the smallest; `awake_value[u]` is what it is worth
-    /// that exactly u of them are in use, empty if that does not matter.
-    pub fn new(
-        threads: usize,
-        levels: Vec<Level>,
-        units: usize,
-        mut awake_value: Vec<f64>,
-    ) -> Result<Self, ProblemError> {
+    /// `levels` from the smallest units to the largest; `units` counts the smallest.
+    pub fn new(threads: usize, levels: Vec<Level>, units: usize) -> Result<Self, ProblemError> {
         if !(1..=THREADS_MAX).contains(&threads) {
             return Err(ProblemError::Threads(threads));
         }
@@ -129,13 +122,7 @@ impl Problem {
             }
             below = capacity;
         }
-        if awake_value.is_empty() {
-            awake_value = vec![0.0; units + 1];
-        }
-        if awake_value.len() != units + 1 || awake_value.iter().any(|value| !value.is_finite()) {
-            return Err(ProblemError::Values("awake_value"));
-        }
-        Ok(Self { threads, levels, units, awake_value })
+        Ok(Self { threads, levels, units })
     }
 
     /// How many threads are placed.
@@ -158,21 +145,14 @@ impl Problem {
         self.levels[0].capacity
     }
 
-    /// What it is worth that so many of the smallest units are in use.
-    pub fn awake_value(&self, units: usize) -> f64 {
-        self.awake_value[units]
+    /// How many units of a level there are.
+    pub(crate) fn units_of(&self, level: &Level) -> usize {
+        self.units * self.capacity() / level.capacity
     }
 
-    /// Numbers of smallest units that can be in use.
-    pub fn usable_units(&self) -> std::ops::RangeInclusive<usize> {
-        self.threads.div_ceil(self.capacity())..=self.units.min(self.threads)
-    }
-
-    /// True if it does not matter how many units are in use.
-    pub(crate) fn ignores_awake(&self) -> bool {
-        let range = self.usable_units();
-        let first = self.awake_value[*range.start()];
-        range.into_iter().all(|units| self.awake_value[units].to_bits() == first.to_bits())
+    /// The unit of a level that a smallest unit is in.
+    pub(crate) fn at_level(&self, level: &Level, unit: usize) -> usize {
+        unit * self.capacity() / level.capacity
     }
 
     /// The value of a placement: a smallest unit for each thread.
@@ -186,11 +166,10 @@ impl Problem {
         if unit_of.len() != self.threads || members.iter().any(|group| group.len() > self.capacity()) {
             return None;
         }
-        let used = members.iter().filter(|group| !group.is_empty()).count();
         let of_level = |level: &Level| -> f64 {
             let together = level.capacity / self.capacity();
             members.chunks(together).map(|units| level.pairs.within(&units.concat())).sum()
         };
-        Some(self.levels.iter().map(of_level).sum::<f64>() + self.awake_value[used])
+        Some(self.levels.iter().map(of_level).sum())
     }
 }

@@ -12,7 +12,7 @@
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
-//! | differences planted on purpose | [`planting`] |
+//! | differences planted on purpose | [`fault_injection`] |
 //! | what time shows of flaws and their workarounds | [`signature`] |
 //! | loops that both of these time | `timed_loop` |
 //! | all probes of a check-up | `list` |
@@ -32,10 +32,10 @@ pub mod clocks;
 pub mod control;
 pub mod cores;
 pub mod epochs;
+pub mod fault_injection;
 mod list;
 pub mod memory;
 pub mod plan;
-pub mod planting;
 mod quality;
 mod rendezvous;
 pub mod sampler;

@@ -65,7 +65,7 @@ pub struct Options {
     pub budget_s: Option<f64>,
     /// Which probes.
     pub only: Selection,
-    /// Signatures of the flaws that may concern the machine, those that can decide first.
+    /// Signatures that can decide on flaws that may concern the machine.
     pub signatures: Vec<SignatureProbe>,
     /// In how many fresh processes; 0 is one, as is any number that does not fit.
     pub epochs: usize,

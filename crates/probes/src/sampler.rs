@@ -15,7 +15,7 @@ use record::Planted;
 
 use crate::answers::{Answer, Answers};
 use crate::control::{ControlLoops, ControlReading};
-use crate::planting;
+use crate::fault_injection;
 
 /// Windows must be longer than this, in nanoseconds: reading the counter twice then stays below 0.1 %.
 pub const WINDOW_NS: f64 = 100_000.0;
@@ -129,13 +129,13 @@ impl Sampler {
     /// Says of which raw series the next windows are; `name` is only made where something is planted.
     pub fn about(&mut self, name: impl FnOnce() -> String) {
         if !self.planted.is_empty() {
-            self.factor = planting::factor(&self.planted, &name());
+            self.factor = fault_injection::factor(&self.planted, &name());
         }
     }
 
     /// A bit that turns a result of this loop wrong, if that is asked for: a seam for tests, planted like differences.
     pub(crate) fn planted_bit(&self, kernel: &str) -> u64 {
-        u64::from(planting::is_wrong(&self.planted, kernel))
+        u64::from(fault_injection::is_wrong(&self.planted, kernel))
     }
 
     /// Counts results of a loop whose answer is known, with what they were computed from and a way to compute them again. Not for

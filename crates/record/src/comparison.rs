@@ -47,7 +47,7 @@ pub struct ComparisonTable {
 pub struct ConfigurationSummary {
     /// What it is called in the table; no two are called alike.
     pub name: String,
-    /// `record`, `csv`, `json`, `hyperfine` or `phoronix`.
+    /// `record`, `csv`, `hyperfine` or `phoronix`.
     pub kind: String,
     /// Runs that it was made from.
     pub runs: usize,
@@ -84,6 +84,16 @@ pub enum Better {
     Higher,
     /// Times and costs.
     Lower,
+}
+
+impl Better {
+    /// The logarithm of a cost, from that of a value: larger is slower, whatever the unit.
+    pub const fn cost(self, log: f64) -> f64 {
+        match self {
+            Self::Higher => -log,
+            Self::Lower => log,
+        }
+    }
 }
 
 /// One test of one candidate against the baseline.

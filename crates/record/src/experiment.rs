@@ -31,7 +31,7 @@ pub struct ExperimentOutcome {
     /// What the treatment cannot touch: it has to come out equivalent.
     pub controls: Vec<ExperimentRow>,
     /// The same experiment with nothing switched, run before it.
-    pub aa: AaTwin,
+    pub aa: AaControl,
     /// Pairs that the rows are made of.
     pub pairs: usize,
     /// What became of all pairs.
@@ -67,7 +67,7 @@ pub struct ExperimentOutcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentRow {
-    /// The row as `compare` has it. Its intervals and p are widened by what the A/A twin showed.
+    /// The row as `compare` has it. Its intervals and p are widened by what the A/A control showed.
     #[serde(flatten)]
     pub row: ComparisonRow,
     /// `b` over `a`.
@@ -75,17 +75,19 @@ pub struct ExperimentRow {
     /// 95 % interval of `ratio`; `None` for fewer than six quads.
     pub ratio_interval: Option<Interval>,
     /// Quads that hold a pair of this row.
-    pub quads: usize,
+    #[serde(rename = "quads")]
+    pub blocks: usize,
 }
 
 /// The same experiment with nothing switched.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AaTwin {
+pub struct AaControl {
     /// What each row showed, controls included.
     pub rows: Vec<AaRow>,
     /// Quads taken.
-    pub quads: usize,
+    #[serde(rename = "quads")]
+    pub blocks: usize,
     /// Rows that differed at 5 %, uncorrected: false alarms all.
     pub alarms: usize,
     /// The most alarms, with rows as far off as these, that chance shows more often than once in a hundred.
@@ -102,7 +104,7 @@ pub struct AaTwin {
 pub struct AaRow {
     /// The row.
     pub name: String,
-    /// In a factorial experiment: the effect in place of which it was looked for; else left out.
+    /// With several states: the effect in place of which it was looked for; else left out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub effect: String,
     /// Its change in percent: it should be nothing.
@@ -113,7 +115,7 @@ pub struct AaRow {
     pub p: f64,
 }
 
-/// What became of the pairs after the A/A twin.
+/// What became of the pairs after the A/A control.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairCounts {
@@ -197,9 +199,10 @@ pub enum Ended {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawTrial {
-    /// True for a trial of the A/A twin.
-    pub twin: bool,
-    /// `a` or `b`, with several toggles one letter each: what it stands for. In the twin nothing is switched between the two.
+    /// True for a trial of the A/A control.
+    #[serde(rename = "twin")]
+    pub aa: bool,
+    /// `a` or `b`, with several toggles one letter each: what it stands for. In the A/A control nothing is switched between the two.
     pub state: String,
     /// One value per row, then per control; `None` where it failed.
     pub values: Vec<Option<f64>>,

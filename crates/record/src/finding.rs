@@ -17,12 +17,44 @@ pub enum Severity {
     Good,
 }
 
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Area {
+    /// The run itself: it ended early.
+    Run,
+    /// Flaws of the CPU and what stands against them.
+    Flaws,
+    /// Caches, memory, page walks and sockets.
+    Memory,
+    /// Cores, their siblings, and what they compute.
+    Cores,
+    /// Clocks and counters.
+    Clocks,
+    /// What else used the machine meanwhile.
+    Noise,
+}
+
+/// Something to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Step {
+    /// What it is for: `Measure huge pages on a program`.
+    pub purpose: String,
+    /// The complete command; `RECORD` stands for the file of the record.
+    pub command: String,
+}
+
 /// A finding as `design.md` shapes it; every number in it carries an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable name: `effective-l3`, `hidden-siblings`.
     pub id: String,
+    /// What it is about; `None` in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area: Option<Area>,
     /// How much it matters.
     pub severity: Severity,
     /// One sentence.
@@ -35,6 +67,9 @@ pub struct Finding {
     pub prediction: Option<String>,
     /// What to do: a command, or why nothing can be done.
     pub remedy: Option<String>,
+    /// Commands that settle it, use it or report it, the first one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// Where the method or the expected value comes from.
     pub source: Option<String>,
 }

@@ -3,9 +3,20 @@
 //! The evidence is kept beside the verdicts, so that a later catalogue can judge an old record again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 use stats::Interval;
+
+/// The key of a model-specific register in the evidence.
+pub fn msr_key(number: u32) -> String {
+    format!("{number:x}")
+}
+
+/// The key of a configuration word, or of a CPUID answer, in the evidence: function and offset, or leaf and subleaf.
+pub fn pair_key(first: u32, second: u32) -> String {
+    format!("{first:x}.{second:x}")
+}
 
 /// Registers that the catalogue wants to be read of a machine, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -256,7 +267,7 @@ pub struct Statement {
 /// The three witnesses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Witnesses {
+pub struct Evidence {
     /// The kernel.
     pub kernel: Statement,
     /// Registers, CPUID and microcode.
@@ -271,9 +282,28 @@ pub struct Witnesses {
 #[serde(rename_all = "snake_case")]
 pub enum Special {
     /// Time shows the price of a workaround of which the kernel says nothing.
-    PayingUntold,
+    #[serde(rename = "paying_untold")]
+    UndeclaredCost,
     /// The kernel pays for a workaround that cannot work without microcode.
     PayingUnprotected,
+}
+
+/// How a workaround is switched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkaroundSwitch {
+    /// What the workaround does.
+    pub does: String,
+    /// The ways to switch it, or why there is none here.
+    pub how: String,
+    /// Who applies it: `the kernel`, `firmware`.
+    pub applied_by: Vec<String>,
+}
+
+impl Display for WorkaroundSwitch {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.does, self.how)
+    }
 }
 
 /// One flaw against one machine.
@@ -298,11 +328,13 @@ pub struct FlawVerdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub special: Option<Special>,
     /// Who says what.
-    pub witnesses: Witnesses,
+    #[serde(rename = "witnesses")]
+    pub evidence: Evidence,
     /// Contradictions between witnesses, one sentence each.
     pub disagreements: Vec<String>,
-    /// How to switch the workaround or what else can be done, one line each.
-    pub remedies: Vec<String>,
+    /// How each workaround is switched, or what else can be done.
+    #[serde(default)]
+    pub switches: Vec<WorkaroundSwitch>,
     /// What would protect, complete: a boot option, a command, an update. None where nothing is to be done or known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
@@ -314,11 +346,11 @@ impl FlawVerdict {
     /// What deserves a line of its own, in words, if something does.
     pub fn special_says(&self) -> Option<String> {
         Some(match self.special? {
-            Special::PayingUntold => {
+            Special::UndeclaredCost => {
                 "mitigation active (its cost applies here), and the kernel does not say so".to_owned()
             }
             Special::PayingUnprotected => {
-                let is_told = self.witnesses.kernel.says.to_lowercase().contains("no microcode");
+                let is_told = self.evidence.kernel.says.to_lowercase().contains("no microcode");
                 let reason = if is_told { ": no microcode" } else { "" };
                 format!("mitigation active but ineffective{reason}")
             }

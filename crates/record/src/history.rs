@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use machine::Bytes;
-use serde::{Deserialize, Serialize};
-use stats::ChangePoint;
+use serde::de::{Error, IntoDeserializer, value::StrDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use stats::{ChangePoint, RowClass};
 
 use crate::{Better, FactDifference};
 
-/// Version of the entry and of the documents made of it.
-pub const HISTORY_SCHEMA: u32 = 1;
+/// Version of the entry and of the documents made of it. From 2 on a row has the class that a comparison gives it.
+pub const HISTORY_SCHEMA: u32 = 2;
 /// The first of sixteen numbers that begin a skippable frame. RFC 8878, section 3.1.2.
 const SKIPPABLE_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
 /// The last bytes of a file with an entry.
@@ -42,13 +43,20 @@ pub struct Fingerprint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryRow {
     /// Rows of one class move together.
-    pub class: String,
+    pub class: RowClass,
     /// Unit of the value.
     pub unit: String,
     /// Which direction is the good one.
     pub better: Better,
     /// Its value, above zero.
     pub value: f64,
+}
+
+impl HistoryRow {
+    /// The logarithm of what it costs; `None` for a value that has none.
+    pub fn cost(&self) -> Option<f64> {
+        Some(self.better.cost(self.value.ln())).filter(|cost| cost.is_finite())
+    }
 }
 
 /// One check-up.
@@ -81,7 +89,56 @@ pub struct HistoryEntry {
     /// What is known of platform and run.
     pub facts: BTreeMap<String, String>,
     /// The quantities by name.
+    #[serde(deserialize_with = "stored_rows")]
     pub rows: BTreeMap<String, HistoryRow>,
+}
+
+/// Rows as any version stored them: the first had nine classes, of which the name of the row, with its level, tells the finer one.
+fn stored_rows<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, HistoryRow>, D::Error> {
+    #[derive(Deserialize)]
+    struct Stored {
+        class: String,
+        unit: String,
+        better: Better,
+        value: f64,
+    }
+    let row = |(name, Stored { class, unit, better, value }): (String, Stored)| {
+        let word: StrDeserializer<'_, D::Error> = class.as_str().into_deserializer();
+        let class = match first_class(&name, &class) {
+            Some(class) => class,
+            None => RowClass::deserialize(word).map_err(D::Error::custom)?,
+        };
+        Ok((name, HistoryRow { class, unit, better, value }))
+    };
+    BTreeMap::<String, Stored>::deserialize(from)?.into_iter().map(row).collect()
+}
+
+/// The class of a row of the first version; `None` for a word that it did not have alone.
+fn first_class(name: &str, word: &str) -> Option<RowClass> {
+    let by_level = |[own, shared, memory]: [RowClass; 3]| match name.rsplit_once(", ") {
+        Some((_, "L1" | "L2")) => own,
+        Some((_, "L3" | "L4")) => shared,
+        _ => memory,
+    };
+    Some(match word {
+        "arithmetic" if name == "integer multiply chain" => RowClass::CoreClock,
+        "arithmetic" => RowClass::Arithmetic,
+        "clock reads" => RowClass::ClockReads,
+        "line transfer" => RowClass::LineTransfer,
+        "waking" => RowClass::Waking,
+        "page walks" => RowClass::PageWalks,
+        "core clock" => RowClass::CoreClock,
+        "sharing" => RowClass::Sharing,
+        "bandwidth" if name.starts_with("STREAM") => RowClass::Stream,
+        "bandwidth" => {
+            by_level([RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth])
+        }
+        "latency" if name.starts_with("latency, idle") || name.starts_with("latency, others") => {
+            RowClass::LoadedLatency
+        }
+        "latency" => by_level([RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency]),
+        _ => return None,
+    })
 }
 
 /// Why bytes hold no entry.
@@ -127,7 +184,7 @@ pub fn decode_entry(tail: &[u8]) -> Result<HistoryEntry, EntryError> {
         serde_json::from_slice(&rest[start..]).map_err(|error| EntryError::Broken(error.to_string()))?;
     match entry.schema {
         0 => Err(EntryError::Broken("it has no schema number".to_owned())),
-        HISTORY_SCHEMA => Ok(entry),
+        ..=HISTORY_SCHEMA => Ok(entry),
         _ => Err(EntryError::Newer),
     }
 }
@@ -179,7 +236,7 @@ pub struct HistoryTrend {
     /// The row.
     pub row: String,
     /// Its class.
-    pub class: String,
+    pub class: RowClass,
     /// Unit of the values.
     pub unit: String,
     /// Which direction is the good one.
@@ -218,8 +275,8 @@ mod tests {
     use crate::{Encoding, Record, SCHEMA, decode, encode};
 
     fn entry(name: &str, value: f64) -> HistoryEntry {
-        let row =
-            HistoryRow { class: "latency".to_owned(), unit: "ns".to_owned(), better: Better::Lower, value };
+        let class = RowClass::MemoryLatency;
+        let row = HistoryRow { class, unit: "ns".to_owned(), better: Better::Lower, value };
         HistoryEntry {
             schema: HISTORY_SCHEMA,
             started_utc: name.to_owned(),
@@ -238,6 +295,33 @@ mod tests {
         assert_eq!(decode_entry(&alone), Err(EntryError::NoEntry));
         let newer = HistoryEntry { schema: HISTORY_SCHEMA + 1, ..entry("a", 1.0) };
         assert_eq!(decode_entry(&encode_entry(alone, &newer).expect("small")), Err(EntryError::Newer));
+    }
+
+    #[test]
+    fn a_row_of_the_first_version_has_the_class_that_a_comparison_gives_it() {
+        for (name, word, expected) in [
+            ("latency, 4 KiB pages, L1", "latency", RowClass::CoreLatency),
+            ("latency, 4 KiB pages, L3", "latency", RowClass::SharedCacheLatency),
+            ("latency, 2 MiB pages, memory", "latency", RowClass::MemoryLatency),
+            ("latency, idle machine", "latency", RowClass::LoadedLatency),
+            ("random loads, 4 KiB pages", "latency", RowClass::MemoryLatency),
+            ("STREAM triad AVX2, all CPUs", "bandwidth", RowClass::Stream),
+            ("triad AVX2, L2", "bandwidth", RowClass::CacheBandwidth),
+            ("triad AVX2, L3", "bandwidth", RowClass::SharedCacheBandwidth),
+            ("core clock", "core clock", RowClass::CoreClock),
+            ("beside another CPU, l3", "sharing", RowClass::Sharing),
+            ("Mandelbrot integer AVX2", "arithmetic", RowClass::Arithmetic),
+            ("rdtsc", "clock reads", RowClass::ClockReads),
+            ("any", "page_walks", RowClass::PageWalks),
+        ] {
+            let text = format!(
+                r#"{{"schema": 1, "rows": {{"{name}": {{"class": "{word}", "unit": "ns", "better": "lower", "value": 2}}}}}}"#
+            );
+            let entry: HistoryEntry = serde_json::from_str(&text).expect("an entry");
+            assert_eq!(entry.rows[name].class, expected, "{name}");
+        }
+        let unknown = r#"{"rows": {"a": {"class": "b", "unit": "", "better": "lower", "value": 2}}}"#;
+        assert!(serde_json::from_str::<HistoryEntry>(unknown).is_err());
     }
 
     proptest! {

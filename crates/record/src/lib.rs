@@ -15,7 +15,6 @@ mod comparison;
 mod cores;
 mod document;
 mod experiment;
-mod factorial;
 mod finding;
 mod flaw;
 mod fleet_check;
@@ -50,11 +49,11 @@ pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
-pub use factorial::*;
-pub use finding::{Finding, Severity};
+pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{
-    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
-    RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    Answer, CpuSignature, Evidence, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
+    RegisterReading, RegistersAsked, SignatureReading, Special, Statement, WorkaroundState, WorkaroundSwitch,
+    msr_key, pair_key,
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Verdict};
 
-use crate::{AaTwin, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
+use crate::{AaControl, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const PLACE_SCHEMA: u32 = 1;
@@ -49,7 +49,7 @@ pub struct PlaceOutcome {
     /// The kernel's own placement first, then what was tried against it.
     pub arms: Vec<PlaceArm>,
     /// The same with nothing changed: what the arms do in the mirrored half of each block against the first.
-    pub aa: AaTwin,
+    pub aa: AaControl,
     /// What became of the passes, each of which runs every arm once.
     pub pair_counts: PairCounts,
     /// Runs that failed, by state.
@@ -58,8 +58,6 @@ pub struct PlaceOutcome {
     pub ended: Option<Ended>,
     /// Differences inside this are of no practical matter, in percent.
     pub margin_percent: f64,
-    /// What sleeping CPUs cost it; `None` if nobody looked.
-    pub parking: Option<ParkingTax>,
     /// Who shares what; `None` where nobody looked.
     pub sharing: Option<Sharing>,
     /// What the reader has to know, one sentence each.
@@ -75,53 +73,6 @@ pub struct PlaceOutcome {
     /// Every trial; left out of `--json` on stdout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawTrial>,
-}
-
-/// The same command with several numbers of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlaceSweep {
-    /// Version of the document, `PLACE_SCHEMA` when written by this version.
-    pub schema: u32,
-    /// At which numbers of threads placement matters.
-    pub sentence: String,
-    /// Numbers of threads at which a placement is better or worse than the kernel's, beyond the margin and by its `q` over all numbers.
-    pub sensitive: Vec<usize>,
-    /// Those of them at which nothing is better.
-    #[serde(default)]
-    pub only_worse: Vec<usize>,
-    /// Those at which all that was tried is equivalent, or nothing can be placed.
-    pub insensitive: Vec<usize>,
-    /// Those at which the runs do not tell.
-    pub unknown: Vec<usize>,
-    /// Those of them at which nothing was tried, as runs or threads were over too soon to be placed.
-    #[serde(default)]
-    pub unseen: Vec<usize>,
-    /// What was found for each number.
-    pub rows: Vec<PlaceSweepRow>,
-}
-
-/// One number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlaceSweepRow {
-    /// How many threads the command was told to use.
-    pub threads: usize,
-    /// What was found, judged as if it had been the only experiment.
-    pub outcome: PlaceOutcome,
-    /// Its arms in the same order, judged as some of all that were tried with any number of threads.
-    #[serde(default)]
-    pub arms: Vec<PlaceSweepArm>,
-}
-
-/// One arm, judged beside those of all numbers of threads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlaceSweepArm {
-    /// Its `p`, corrected over all of them (Holm); `None` for the kernel's own and where nothing was measured.
-    pub q: Option<f64>,
-    /// What it is, with a difference only where `q` is at most 5 %.
-    pub verdict: Verdict,
 }
 
 /// One thread, known from run to run by its process, its name and its place among threads of that name.
@@ -155,12 +106,12 @@ pub struct PlaceDecision {
     pub levels: Vec<PlaceLevel>,
     /// Value of the best placement, in speeds of one thread.
     pub value: f64,
-    /// No placement has a larger one.
-    pub bound: f64,
-    /// How far the value may be from the best, in percent of the bound; `None` for a bound of 0.
-    pub gap_percent: Option<f64>,
-    /// What proved the bound.
-    pub proof: String,
+    /// Placements that were tried; 0 in older documents.
+    #[serde(default)]
+    pub tried: u64,
+    /// True if those are all that there are, so that none is better.
+    #[serde(default)]
+    pub all_tried: bool,
     /// Mean value of placements by chance, which the kernel's are taken for.
     pub chance_value: f64,
     /// Sum of the threads' CPU shares: what values are counted against.
@@ -200,7 +151,7 @@ pub struct PlaceArm {
     pub cpus: Vec<String>,
     /// Change of the metric against `os` that is predicted, in percent; `None` without a prediction.
     pub predicted_percent: Option<f64>,
-    /// Over what is not known better: costs within their intervals, what watching cost, the kernel's choices.
+    /// Over what is not known better: handovers within their intervals, how much of a turn is work, what runs of the kernel differ by.
     #[serde(default)]
     pub predicted_interval: Option<Interval>,
     /// Median of the metric; `None` where it was not run.
@@ -241,22 +192,4 @@ impl PlaceArm {
             runs: 0,
         }
     }
-}
-
-/// What sleeping CPUs cost a program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ParkingTax {
-    /// Share of the time that wake-ups of CPUs take beyond those of one that is awake, in percent; `None` if it cannot be told.
-    pub percent: Option<f64>,
-    /// 95 % interval of that share.
-    pub interval: Option<Interval>,
-    /// Wake-ups per second that pay it.
-    pub wakes_per_s: f64,
-    /// True if the kernel names no idle states here: a hypervisor decides, and nothing here can be switched.
-    pub unsupported: bool,
-    /// Share of the time stolen while the wake-up curve was measured, in percent.
-    pub steal_percent: Option<f64>,
-    /// What to do.
-    pub advice: String,
 }

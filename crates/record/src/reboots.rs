@@ -26,8 +26,6 @@ pub struct RebootOutcome {
     pub b: String,
     /// `probes`, or the user's command.
     pub subject: String,
-    /// True if what the boots were is the user's word: sidestep could not see it.
-    pub arms_are_told: bool,
     /// What was measured, most important first.
     pub rows: Vec<BootRow>,
     /// What the arms should not touch.

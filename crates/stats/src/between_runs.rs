@@ -26,8 +26,8 @@ use crate::{
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
 use moderation::{Variance, distribution, moderated};
 pub use power::{Reach, reach};
-use prior::MANY_RUNS;
-pub use prior::{Host, Prior, RowClass, prior_of};
+pub use prior::{Host, RowClass};
+use prior::{MANY_RUNS, prior_of};
 
 /// Fewer degrees of freedom do not tell a spread: two runs of each side, or three of one.
 const FEWEST_DEGREES: usize = 2;
@@ -35,6 +35,15 @@ const FEWEST_DEGREES: usize = 2;
 /// Runs are not normal: however well a spread is known, tails are taken to be Student's with these degrees where the smaller side has
 /// one run, two, or more. A mean of several has lighter tails. The least that keeps unchanged runs of a quiet and of a busy guest below 5 %.
 const TAIL_DEGREES: [f64; 3] = [5.0, 8.0, 15.0];
+
+/// Differences between runs below this matter to nobody, however closely earlier runs happen to agree: 2 %.
+pub const SMALLEST_SPREAD: f64 = 0.02;
+
+/// So many standard deviations of single runs may one more run lie from the middle of so many, at this level, by Student's t.
+pub fn next_run_reach(level: f64, runs: usize) -> f64 {
+    let degrees = u32::try_from(runs).unwrap_or(u32::MAX).saturating_sub(1);
+    student_quantile(level, degrees) * (1.0 + (runs as f64).recip()).sqrt()
+}
 
 fn tail_degrees(runs: usize) -> f64 {
     TAIL_DEGREES[runs.clamp(1, TAIL_DEGREES.len()) - 1]
@@ -71,9 +80,7 @@ impl Knowledge {
 /// One row of a comparison: logarithms of costs, one per run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowRuns {
-    /// Its class.
     pub class: RowClass,
-    /// The two sides.
     pub sides: [Vec<f64>; 2],
     /// Earlier runs of the machine in one order for all rows; NaN where a run lacks the row.
     pub history: Vec<f64>,
@@ -96,14 +103,12 @@ pub struct Difference {
     pub p: f64,
     /// The same among all classes and rows.
     pub q: f64,
-    /// Where the spread is from.
     pub knowledge: Knowledge,
 }
 
 /// What the rows of a class share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassDifference {
-    /// The class.
     pub class: RowClass,
     /// Its rows, as indices of what was given.
     pub rows: Vec<usize>,

@@ -44,7 +44,6 @@ pub struct Deviations {
 /// In which way a unit is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oddity {
-    /// In many metrics.
     Wide,
     /// In few metrics, by much.
     Narrow,
@@ -64,17 +63,14 @@ pub struct Outliers {
 }
 
 impl Deviations {
-    /// No values yet.
     pub fn new(units: usize, metrics: usize) -> Self {
         Self { units, values: vec![f32::NAN; units * metrics], spreads: vec![0.0; metrics] }
     }
 
-    /// Units.
     pub fn units(&self) -> usize {
         self.units
     }
 
-    /// Metrics.
     pub fn metrics(&self) -> usize {
         self.spreads.len()
     }

@@ -40,7 +40,6 @@ pub enum Likeness {
     Alike,
     /// At least one does, beyond doubt.
     Asymmetric,
-    /// It is undetermined.
     Inconclusive,
 }
 
@@ -73,7 +72,6 @@ pub struct Equality {
     pub subjects: Vec<SubjectRatio>,
     /// Half-width of the widest A/A interval, relative: smaller differences cannot be detected.
     pub aa_half_width: f64,
-    /// The verdict.
     pub likeness: Likeness,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, normal_cdf};
+use crate::{Interval, STANDARD_ERRORS_OF_95, normal_cdf};
 
 /// A value, its interval, and the counts behind it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -40,11 +40,9 @@ impl Estimate {
     /// of comparisons. What counts is how far the lower one may reach up and the upper one down. Cautious where few
     /// mappings make wide intervals. 1 if neither has a width.
     pub fn difference_p(&self, other: &Self) -> f64 {
-        /// Half-width of a 95 % interval in standard errors of a normal estimate.
-        const STANDARD_ERRORS: f64 = 1.96;
         let (lower, upper) = if self.value <= other.value { (self, other) } else { (other, self) };
         let reach = (lower.interval.high - lower.value).hypot(upper.value - upper.interval.low);
-        let z = (upper.value - lower.value) / (reach / STANDARD_ERRORS);
+        let z = (upper.value - lower.value) / (reach / STANDARD_ERRORS_OF_95);
         if z.is_finite() { 2.0 * normal_cdf(-z) } else { 1.0 }
     }
 }

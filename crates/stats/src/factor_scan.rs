@@ -6,9 +6,10 @@
 //! healthy units were reported. And three quarters of a level's units must lie where units outside hardly ever do: numbers that have
 //! several states, as those of real check-ups do, put the median of eight units into the rarer state often.
 
+use crate::binomial::incomplete_beta;
 use crate::deviations::median_of;
 use crate::quantile::MAD_TO_STANDARD_DEVIATION;
-use crate::{Deviations, incomplete_beta, median};
+use crate::{Deviations, median};
 
 /// Units of a level below which it is not judged.
 pub const FEWEST_UNITS: usize = 4;
@@ -44,11 +45,8 @@ pub struct Explained {
 /// Units in both of two sets, and in one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
-    /// In both.
     pub both: usize,
-    /// In the first alone.
     pub first: usize,
-    /// In the second alone.
     pub second: usize,
 }
 

@@ -29,12 +29,6 @@ impl Cell {
         if self.0 >> factor & 1 == 1 { Arm::B } else { Arm::A }
     }
 
-    /// The same cell with all factors but these at A.
-    #[must_use]
-    pub fn within(self, factors: Factors) -> Self {
-        Self(self.0 & factors.0)
-    }
-
     /// One letter per factor: `ab` has the first at A, the second at B.
     pub fn letters(self, factors: usize) -> String {
         (0..factors).map(|factor| if self.arm(factor) == Arm::A { 'a' } else { 'b' }).collect()
@@ -107,11 +101,6 @@ impl Factors {
     /// True if all of those are among these.
     pub fn holds(self, those: Self) -> bool {
         self.0 & those.0 == those.0
-    }
-
-    /// True if all of these are at B in that cell.
-    pub fn are_set(self, cell: Cell) -> bool {
-        cell.0 & self.0 == self.0
     }
 
     /// Product of the codes of these factors in that cell: -1 or +1.

@@ -7,7 +7,6 @@ use crate::quantile::median_absolute_deviation;
 /// A trial is out if a guard is further than this many median absolute deviations from its median.
 const REACH_IN_DEVIATIONS: f64 = 5.0;
 
-/// Trials of a pair.
 const TRIALS_PER_PAIR: usize = 2;
 
 /// Something watched beside the trials: the drift probe, steal, frequency, throttling, interrupts.

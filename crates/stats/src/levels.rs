@@ -16,7 +16,6 @@ pub struct TwoLevels {
     pub between_variance: Option<f64>,
     /// Groups with a value.
     pub groups: usize,
-    /// Values.
     pub values: usize,
 }
 

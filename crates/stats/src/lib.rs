@@ -5,16 +5,14 @@
 #[path = "../../machine/src/named.rs"]
 mod named;
 
+mod aa_control;
 mod average;
 mod bca;
-mod beta;
 mod between_runs;
 mod binomial;
 mod blocks;
-mod clustered;
 mod deviations;
 mod drift;
-mod dunnett;
 mod equality;
 mod estimate;
 mod factor_scan;
@@ -25,34 +23,29 @@ mod interval;
 mod levels;
 mod lopsided;
 mod modes;
-mod moments;
 mod multiplicity;
 mod paired;
 mod quantile;
 mod random;
-mod resampled;
 mod stopping;
 mod student;
 pub mod text;
-mod twin;
 mod verdict;
-mod walsh;
 mod wilcoxon;
 mod windows;
 
+pub use aa_control::AaControl;
 pub use average::{GeometricMean, geometric_mean};
-pub use bca::bca;
-pub use beta::incomplete_beta;
+pub use bca::{bca, clustered_median};
 pub use between_runs::{
-    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Prior, Reach,
-    RowClass, RowRuns, between_runs, equal_latencies, equal_rates, prior_of, reach, two_runs_of_latency,
+    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Reach,
+    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, reach,
+    two_runs_of_latency,
 };
-pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
-pub use blocks::{BlockEffect, BlockFit, BlockRun};
-pub use clustered::clustered_median;
+pub use binomial::{binomial_quantile, clopper_pearson};
+pub use blocks::{BlockEffect, BlockFit, BlockRun, Dunnett};
 pub use deviations::{BEYOND_SPREADS, Deviations, Oddity, Outliers};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
-pub use dunnett::Dunnett;
 pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit, Tolerance, equality};
 pub use estimate::{Estimate, Mode};
 pub use factor_scan::{Crossing, Explained, FEWEST_UNITS, peeled};
@@ -63,17 +56,15 @@ pub use interval::Interval;
 pub use levels::{TwoLevels, two_levels};
 pub use lopsided::lopsided_p;
 pub use modes::modes;
-pub use moments::{mean, sample_variance};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired::{PairedDelta, paired_delta, quad_means};
 pub use quantile::{
-    median, median_absolute_deviation, quantile, quantile_interval, quantile_of_sorted,
-    robust_standard_deviation, sorted,
+    mean, median, median_absolute_deviation, quantile, quantile_interval, quantile_of_sorted,
+    robust_standard_deviation, sample_variance, sorted,
 };
 pub use random::{Arm, Random, random_pairs, random_quads};
 pub use stopping::{Step, Stopping};
 pub use student::{STANDARD_ERRORS_OF_95, normal_cdf, normal_quantile, student_quantile, student_two_sided};
-pub use twin::Twin;
 pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
 pub use windows::{Across, EstimateOptions, PriorSpread, estimate, pooled_spread};

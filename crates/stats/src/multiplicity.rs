@@ -2,31 +2,38 @@
 
 /// Adjusted p values (q values) of Benjamini and Hochberg (1995), in the order given. NaN counts as 1.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
-    let known = |p: f64| if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) };
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|a, b| known(p_values[*a]).total_cmp(&known(p_values[*b])));
-    let mut adjusted = vec![1.0; p_values.len()];
-    let mut smallest = 1.0_f64;
-    for (rank, index) in order.into_iter().enumerate().rev() {
-        smallest = smallest.min(known(p_values[index]) * p_values.len() as f64 / (rank + 1) as f64);
-        adjusted[index] = smallest;
+    let (count, mut smallest) = (p_values.len() as f64, 1.0_f64);
+    let mut ascending = ascending(p_values);
+    for (rank, (_, p)) in ascending.iter_mut().enumerate().rev() {
+        smallest = smallest.min(*p * count / (rank + 1) as f64);
+        *p = smallest;
     }
-    adjusted
+    in_order(ascending)
 }
 
 /// Adjusted p values of Holm (1979), in the order given: the chance of even one false alarm among a few tests, whatever the others
 /// show. NaN counts as 1.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
-    let known = |p: f64| if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) };
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|a, b| known(p_values[*a]).total_cmp(&known(p_values[*b])));
-    let mut adjusted = vec![1.0; p_values.len()];
     let mut largest = 0.0_f64;
-    for (rank, index) in order.into_iter().enumerate() {
-        largest = largest.max(known(p_values[index]) * (p_values.len() - rank) as f64).min(1.0);
-        adjusted[index] = largest;
+    let mut ascending = ascending(p_values);
+    for (rank, (_, p)) in ascending.iter_mut().enumerate() {
+        largest = largest.max(*p * (p_values.len() - rank) as f64).min(1.0);
+        *p = largest;
     }
-    adjusted
+    in_order(ascending)
+}
+
+/// The p values with their places, the smallest first.
+fn ascending(p_values: &[f64]) -> Vec<(usize, f64)> {
+    let known = |p: f64| if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) };
+    let mut ascending: Vec<(usize, f64)> = p_values.iter().map(|p| known(*p)).enumerate().collect();
+    ascending.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ascending
+}
+
+fn in_order(mut placed: Vec<(usize, f64)>) -> Vec<f64> {
+    placed.sort_unstable_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, p)| p).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Differences of adjacent pairs: the datum is the difference, so that drift slower than a pair cancels.
 
-use crate::wilcoxon::quick_median;
-use crate::{Interval, hodges_lehmann};
+use crate::{Interval, hodges_lehmann, quantile_interval, quantile_of_sorted, sorted};
 
 /// Above this many pairs the order statistics of the median are narrow enough, and assume no symmetry.
 const WALSH_UP_TO: usize = 120;
@@ -20,13 +19,14 @@ pub struct PairedDelta {
 
 /// Median difference and its 95 % interval; `None` without a finite difference.
 pub fn paired_delta(differences: &[f64]) -> Option<PairedDelta> {
-    let (median, quick) = quick_median(differences)?;
-    let pairs = differences.iter().filter(|difference| difference.is_finite()).count();
+    let ascending = sorted(differences);
+    let median = quantile_of_sorted(&ascending, 0.5)?;
+    let pairs = ascending.len();
     let interval = if pairs <= WALSH_UP_TO {
-        let range = quick_range(differences);
+        let range = Interval { low: ascending[0], high: ascending[pairs - 1] };
         hodges_lehmann(differences, 0.95).and_then(|shift| shift.interval).unwrap_or(range)
     } else {
-        quick
+        quantile_interval(&ascending, 0.5)?
     };
     let interval = interval.hull(&Interval { low: median, high: median });
     Some(PairedDelta { median, interval, pairs })
@@ -47,13 +47,6 @@ pub fn quad_means(log_ratios: &[f64]) -> Vec<f64> {
     };
     let (quads, _) = log_ratios.as_chunks();
     quads.iter().map(mean).collect()
-}
-
-fn quick_range(differences: &[f64]) -> Interval {
-    let finite = differences.iter().copied().filter(|difference| difference.is_finite());
-    let (low, high) =
-        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    Interval { low, high }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Order statistics: quantiles, median, spread, and the interval of a quantile without any distribution assumed.
+//! Order statistics: quantiles, median, spread, and the interval of a quantile without any distribution assumed; mean and variance.
 //!
 //! Quantiles interpolate linearly between neighbours (type 7 of Hyndman and Fan 1996, the default of R and NumPy).
 
@@ -33,6 +33,15 @@ pub fn quantile_of_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     Some(if share == 0.0 { low } else { low * (1.0 - share) + high * share })
 }
 
+/// The ends between which the middle share `level` of values that ascend lies; `None` for an empty slice.
+pub(crate) fn middle_of_sorted(ascending: &[f64], level: f64) -> Option<Interval> {
+    let tail = (1.0 - level) / 2.0;
+    Some(Interval {
+        low: quantile_of_sorted(ascending, tail)?,
+        high: quantile_of_sorted(ascending, 1.0 - tail)?,
+    })
+}
+
 /// Median of values in any order; `None` without a finite value.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
@@ -63,6 +72,19 @@ pub fn quantile_interval(ascending: &[f64], q: f64) -> Option<Interval> {
     let low = (centre - reach).floor().max(0.0) as usize;
     let high = ((centre + reach).ceil() as usize).min(last);
     Some(Interval { low: ascending[low.min(last)], high: ascending[high] })
+}
+
+// The mean and the variance of a sample.
+
+/// The mean; NaN of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The squared distances from the mean over one less than their number: the unbiased variance; NaN for fewer than two values.
+pub fn sample_variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
 #[cfg(test)]
@@ -98,5 +120,17 @@ mod tests {
         let interval = quantile_interval(&ascending, 0.5).expect("20 values");
         assert!(interval.low <= 6.0 && interval.low >= 5.0, "{interval}");
         assert!(interval.high >= 15.0 && interval.high <= 16.0, "{interval}");
+    }
+}
+
+#[cfg(test)]
+mod moments_tests {
+    use super::*;
+
+    #[test]
+    fn too_few_values_have_no_moment_and_three_have_both() {
+        assert!(mean(&[]).is_nan() && sample_variance(&[3.0]).is_nan());
+        assert!((mean(&[1.0, 2.0, 6.0]) - 3.0).abs() < 1e-12);
+        assert!((sample_variance(&[1.0, 2.0, 6.0]) - 7.0).abs() < 1e-12);
     }
 }

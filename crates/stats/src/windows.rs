@@ -14,9 +14,11 @@
 //!
 //! With a single mapping there is only the order-statistic interval inside it; `Estimate::mappings` says so.
 
-use crate::quantile::{median, quantile_interval, quantile_of_sorted, robust_standard_deviation, sorted};
+use crate::quantile::{
+    median, middle_of_sorted, quantile_interval, quantile_of_sorted, robust_standard_deviation, sorted,
+};
 use crate::student::student_quantile;
-use crate::{Estimate, Interval, Random, modes};
+use crate::{Estimate, Interval, Random, modes, sample_variance};
 
 /// Median of the sample standard deviation of two values, relative to the true one: sqrt of the median of
 /// chi-squared with one degree of freedom, 0.4549.
@@ -138,7 +140,7 @@ pub fn pooled_spread(cells: &[Vec<Vec<f64>>], quantile: f64, across: Across) -> 
             Across::LowerQuartile => &centres[..centres.len().min(2)],
         };
         let centre = median(centres).filter(|centre| *centre != 0.0 && centres.len() > 1)?;
-        Some((variance(centres) / (centre * centre)).sqrt())
+        Some((sample_variance(centres) / (centre * centre)).sqrt())
     };
     let spreads: Vec<f64> = cells.iter().filter_map(spread).collect();
     // The sample standard deviation of two or three normal values has a median of 0.67 to 0.83 of the true one.
@@ -158,11 +160,6 @@ fn location(centres: &mut [f64], options: &EstimateOptions, several_modes: bool)
     quantile_of_sorted(centres, options.across.quantile())
 }
 
-fn variance(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
-}
-
 /// Student's interval over the mappings with a moderated variance, around the value.
 fn student(centres: &[f64], value: f64, options: &EstimateOptions) -> Interval {
     let count = centres.len() as f64;
@@ -177,7 +174,8 @@ fn student(centres: &[f64], value: f64, options: &EstimateOptions) -> Interval {
         if reach.is_finite() { reach } else { 0.0 }
     };
     // The larger of the plain and the robust variance: one outlying mapping of many must not shrink it to nothing.
-    let both_sides = reach(variance(centres).max(robust_standard_deviation(centres).unwrap_or(0.0).powi(2)));
+    let both_sides =
+        reach(sample_variance(centres).max(robust_standard_deviation(centres).unwrap_or(0.0).powi(2)));
     let below = match options.across {
         Across::Median => both_sides,
         Across::LowerQuartile => reach(variance_below(centres, value)),
@@ -213,11 +211,7 @@ fn bootstrap(mappings: &[Vec<f64>], options: &EstimateOptions, several_modes: bo
         locations.extend(location(&mut drawn, options, several_modes));
     }
     locations.sort_unstable_by(f64::total_cmp);
-    let tail = (1.0 - options.level) / 2.0;
-    Some(Interval {
-        low: quantile_of_sorted(&locations, tail)?,
-        high: quantile_of_sorted(&locations, 1.0 - tail)?,
-    })
+    middle_of_sorted(&locations, options.level)
 }
 
 /// Cumulative probabilities that the quantile of `count` windows redrawn with replacement is one of the lowest 1, 2, ...

@@ -1,27 +1,13 @@
-//! Several pairs at once: whether all combinations of their states can be made, so that none undoes another.
+//! Two pairs at once: whether all combinations of their states can be made, so that none undoes the other.
 
 use host::Target;
 use host::live::ProcessSetting;
 
 use crate::{Change, Pair, Switch};
 
-/// More toggles have more combinations than a session can run often enough: five have 32.
-pub const TOGGLES_MAX: usize = 4;
-
 /// Why toggles cannot be combined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CombinationError {
-    /// One is no combination.
-    #[error("one toggle has no combinations; name a second with --toggle, or leave --factorial out")]
-    TooFew,
-    /// Each one more doubles the runs.
-    #[error(
-        "{toggles} toggles are too many: each one more doubles the combinations; name at most {TOGGLES_MAX}"
-    )]
-    TooMany {
-        /// How many were named.
-        toggles: usize,
-    },
     /// Named twice.
     #[error("{toggle} is named twice; each toggle takes part once, with two values")]
     Twice {
@@ -58,32 +44,18 @@ pub enum CombinationError {
     },
 }
 
-/// Whether all combinations of these pairs can be made.
+/// Whether both pairs can be switched whatever the state of the other.
 ///
 /// # Errors
-/// Too few or too many of them, one named twice, or two that decide about the same.
-pub fn combinable(pairs: &[Pair]) -> Result<(), CombinationError> {
-    match pairs.len() {
-        0 | 1 => return Err(CombinationError::TooFew),
-        toggles if toggles > TOGGLES_MAX => return Err(CombinationError::TooMany { toggles }),
-        _ => {}
-    }
-    for (index, second) in pairs.iter().enumerate() {
-        for first in &pairs[..index] {
-            exclude_each_other(first, second).map_or(Ok(()), Err)?;
-        }
-    }
-    Ok(())
-}
-
-fn exclude_each_other(first: &Pair, second: &Pair) -> Option<CombinationError> {
+/// One named twice, or two that decide about the same.
+pub fn combinable(first: &Pair, second: &Pair) -> Result<(), CombinationError> {
     let [first_name, second_name] = [first, second].map(|pair| pair.toggle.about().name);
     if first_name == second_name {
-        return Some(CombinationError::Twice { toggle: first_name });
+        return Err(CombinationError::Twice { toggle: first_name });
     }
     let names = (first_name, second_name);
-    let of_both = || first.switches.iter().flat_map(|a| second.switches.iter().map(move |b| (a, b)));
-    of_both().find_map(|(a, b)| same(a, b, names))
+    let mut of_both = first.switches.iter().flat_map(|a| second.switches.iter().map(move |b| (a, b)));
+    of_both.find_map(|(a, b)| same(a, b, names)).map_or(Ok(()), Err)
 }
 
 fn same(a: &Switch, b: &Switch, (first, second): (&'static str, &'static str)) -> Option<CombinationError> {
@@ -140,36 +112,39 @@ mod tests {
     #[test]
     fn two_that_decide_about_the_same_are_refused_by_name() {
         let pages = |name| pair(name, Switch::Buffers(PageRequest::Base), Switch::Buffers(PageRequest::Huge));
-        for (pairs, expected) in [
-            (vec![slack("thp")], "one toggle has no combinations"),
-            (vec![slack("thp"), slack("thp")], "thp is named twice"),
+        for (first, second, expected) in [
+            (slack("thp"), slack("thp"), "thp is named twice"),
             (
-                vec![slack("thp"), slack("ssbd")],
+                slack("thp"),
+                slack("ssbd"),
                 "thp and ssbd cannot be combined: both decide about one setting (set the timer slack)",
             ),
             (
-                vec![tunable("thp", "x"), tunable("ssbd", "x")],
+                tunable("thp", "x"),
+                tunable("ssbd", "x"),
                 "thp and ssbd cannot be combined: both decide about one setting (a glibc tunable)",
             ),
             (
-                vec![writes("boost", "sys/x"), slack("thp"), writes("turbo", "sys/x")],
+                writes("boost", "sys/x"),
+                writes("turbo", "sys/x"),
                 "boost and turbo cannot be combined: both write /sys/x",
             ),
-            (vec![pages("thp"), pages("ssbd")], "both say which pages"),
-            (
-                (0..5).map(|_| slack("thp")).collect(),
-                "5 toggles are too many: each one more doubles the combinations; name at most 4",
-            ),
+            (pages("thp"), pages("ssbd"), "both say which pages"),
         ] {
-            let error = combinable(&pairs).expect_err(expected).to_string();
+            let error = combinable(&first, &second).expect_err(expected).to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
     fn what_differs_in_kind_or_place_goes_together() {
-        let pairs = [writes("boost", "sys/x"), writes("turbo", "sys/y"), slack("thp"), tunable("ssbd", "x")];
-        assert_eq!(combinable(&pairs), Ok(()));
-        assert_eq!(combinable(&[tunable("thp", "x"), tunable("ssbd", "y")]), Ok(()));
+        for (first, second) in [
+            (writes("boost", "sys/x"), writes("turbo", "sys/y")),
+            (writes("boost", "sys/x"), slack("thp")),
+            (slack("thp"), tunable("ssbd", "x")),
+            (tunable("thp", "x"), tunable("ssbd", "y")),
+        ] {
+            assert_eq!(combinable(&first, &second), Ok(()));
+        }
     }
 }

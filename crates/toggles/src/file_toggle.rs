@@ -3,7 +3,7 @@
 
 use host::Target;
 
-use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
+use crate::{About, Availability, Change, Risk, Switch, SwitchError, SystemState, Toggle, User, Value};
 
 /// How the value stands in the file.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,7 @@ pub(crate) struct FileToggle {
     /// True if only the last of the files is switched.
     pub(crate) last_only: bool,
     /// What else has to hold on this machine.
-    pub(crate) unless: fn(&Surroundings) -> Option<Availability>,
+    pub(crate) unless: fn(&SystemState) -> Option<Availability>,
 }
 
 impl FileToggle {
@@ -121,8 +121,8 @@ impl FileToggle {
     };
 
     /// The files that are there: all of the first pattern that names any.
-    fn places(&self, around: &Surroundings) -> Vec<String> {
-        let mut found = self.files.iter().map(|pattern| around.expand(pattern));
+    fn places(&self, system: &SystemState) -> Vec<String> {
+        let mut found = self.files.iter().map(|pattern| system.expand(pattern));
         let mut places = found.find(|paths| !paths.is_empty()).unwrap_or_default();
         if self.last_only {
             places.drain(..places.len().saturating_sub(1));
@@ -140,12 +140,12 @@ impl FileToggle {
     }
 
     /// The canonical text of one file.
-    fn text(&self, around: &Surroundings, path: &str) -> Option<String> {
-        let text = around.root.read(path).ok()?;
+    fn text(&self, system: &SystemState, path: &str) -> Option<String> {
+        let text = system.root.read(path).ok()?;
         self.target(path).canonical(&text)
     }
 
-    fn written(&self, around: &Surroundings, path: &str, writes: Writes) -> Option<String> {
+    fn written(&self, system: &SystemState, path: &str, writes: Writes) -> Option<String> {
         let word = match self.form {
             Form::Word(word) => Some(word),
             Form::Text | Form::Line(_) => None,
@@ -154,16 +154,16 @@ impl FileToggle {
             Writes::Word => word.map(str::to_owned),
             Writes::NoWord => word.map(|word| format!("NO_{word}")),
             Writes::Text(text) => Some(text.to_owned()),
-            Writes::TextOf(name) => around.root.read(&beside(path, name)).ok(),
+            Writes::TextOf(name) => system.root.read(&beside(path, name)).ok(),
         }
     }
 
     /// The name of the value in one file; what has no name goes by its text.
-    fn name_of(&self, around: &Surroundings, path: &str) -> Option<String> {
-        let text = self.text(around, path)?;
+    fn name_of(&self, system: &SystemState, path: &str) -> Option<String> {
+        let text = self.text(system, path)?;
         if let Settings::Fixed(settings) = self.settings {
             let holds = |setting: &&Setting| {
-                self.written(around, path, setting.writes).is_some_and(|written| written == text)
+                self.written(system, path, setting.writes).is_some_and(|written| written == text)
             };
             return Some(settings.iter().find(holds).map_or(text, |setting| setting.name.to_owned()));
         }
@@ -193,15 +193,15 @@ impl Toggle for FileToggle {
         &self.about
     }
 
-    fn availability(&self, around: &Surroundings) -> Availability {
-        if let Some(missing) = self.about.foreign(around) {
+    fn availability(&self, system: &SystemState) -> Availability {
+        if let Some(missing) = self.about.foreign(system) {
             return missing;
         }
-        let places = self.places(around);
+        let places = self.places(system);
         let Some(first) = places.first() else {
             let pattern = self.files.first().copied().unwrap_or_default();
             let top = pattern.split('/').next().unwrap_or_default();
-            if !around.root.exists(top) {
+            if !system.root.exists(top) {
                 let reason = format!("unknown whether this machine has it: /{top} is absent");
                 return Availability::missing(reason, format!("mount /{top}"));
             }
@@ -210,39 +210,39 @@ impl Toggle for FileToggle {
                 self.remedy,
             );
         };
-        if let Some(missing) = (self.unless)(around) {
+        if let Some(missing) = (self.unless)(system) {
             return missing;
         }
-        if self.text(around, first).is_none() {
-            let remedy = match around.user {
+        if self.text(system, first).is_none() {
+            let remedy = match system.user {
                 User::Root => "boot without kernel lockdown",
                 User::Unprivileged | User::Recorded => "run as root, without lockdown",
             };
             return Availability::missing(format!("/{first} cannot be read"), remedy);
         }
-        if around.user == User::Unprivileged {
+        if system.user == User::Unprivileged {
             return Availability::missing("it needs root", "run as root");
         }
-        if around.user == User::Root && !host::live::is_writable(first) {
+        if system.user == User::Root && !host::live::is_writable(first) {
             return Availability::missing(
                 format!("/{first} is read-only"),
                 "remount its file system writable; a container has to be privileged",
             );
         }
-        if self.values(around).len() < 2 {
+        if self.values(system).len() < 2 {
             return Availability::missing("there is only one value", self.remedy);
         }
         Availability::Available
     }
 
-    fn now(&self, around: &Surroundings) -> Option<String> {
-        let mut names = self.places(around).into_iter().map(|path| self.name_of(around, &path));
+    fn now(&self, system: &SystemState) -> Option<String> {
+        let mut names = self.places(system).into_iter().map(|path| self.name_of(system, &path));
         let first = names.next()??;
         names.all(|name| name.as_ref() == Some(&first)).then_some(first)
     }
 
-    fn values(&self, around: &Surroundings) -> Vec<Value> {
-        let Some(first) = self.places(around).into_iter().next() else { return Vec::new() };
+    fn values(&self, system: &SystemState) -> Vec<Value> {
+        let Some(first) = self.places(system).into_iter().next() else { return Vec::new() };
         match self.settings {
             Settings::Fixed(settings) => {
                 let value = |setting: &Setting| Value {
@@ -250,31 +250,31 @@ impl Toggle for FileToggle {
                     means: setting.means.to_owned(),
                     risk: setting.risk,
                 };
-                let exists = |setting: &&Setting| self.written(around, &first, setting.writes).is_some();
+                let exists = |setting: &&Setting| self.written(system, &first, setting.writes).is_some();
                 settings.iter().filter(exists).map(value).collect()
             }
             Settings::ListedIn(name, means) => {
-                let text = around.root.read(&beside(&first, name)).unwrap_or_default();
+                let text = system.root.read(&beside(&first, name)).unwrap_or_default();
                 listed(text.split_whitespace(), means)
             }
             Settings::Derived(derive) => {
-                self.text(around, &first).map(|text| derive(&text)).unwrap_or_default()
+                self.text(system, &first).map(|text| derive(&text)).unwrap_or_default()
             }
         }
     }
 
-    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
-        let value = self.value(around, value)?;
+    fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError> {
+        let value = self.value(system, value)?;
         let change = |path: String| {
             let written = match self.settings {
                 Settings::Fixed(settings) => {
                     let setting = settings.iter().find(|setting| setting.name == value.name);
-                    setting.and_then(|setting| self.written(around, &path, setting.writes))
+                    setting.and_then(|setting| self.written(system, &path, setting.writes))
                 }
                 _ => None,
             };
             Change { target: self.target(&path), value: written.unwrap_or_else(|| value.name.clone()) }
         };
-        Ok(Switch::System(self.places(around).into_iter().map(change).collect()))
+        Ok(Switch::System(self.places(system).into_iter().map(change).collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! Switches that cannot be taken back before the next boot: listed, explained, never made.
 
-use crate::{About, Availability, Surroundings, Switch, SwitchError, Toggle, Value};
+use crate::{About, Availability, Switch, SwitchError, SystemState, Toggle, Value};
 
 /// A one-way switch.
 pub(crate) struct Latch {
@@ -15,20 +15,20 @@ impl Toggle for Latch {
         &self.about
     }
 
-    fn availability(&self, _around: &Surroundings) -> Availability {
+    fn availability(&self, _around: &SystemState) -> Availability {
         Availability::missing(format!("never switched: {}", self.about.opens), "")
     }
 
-    fn now(&self, around: &Surroundings) -> Option<String> {
-        around.root.read(self.file?).ok().filter(|text| !text.is_empty())
+    fn now(&self, system: &SystemState) -> Option<String> {
+        system.root.read(self.file?).ok().filter(|text| !text.is_empty())
     }
 
-    fn values(&self, _around: &Surroundings) -> Vec<Value> {
+    fn values(&self, _around: &SystemState) -> Vec<Value> {
         Vec::new()
     }
 
-    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
-        self.value(around, value)?;
+    fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError> {
+        self.value(system, value)?;
         let choices = "none: a latch has no way back".to_owned();
         Err(SwitchError::NoSuchValue { toggle: self.about.name, value: value.to_owned(), choices })
     }

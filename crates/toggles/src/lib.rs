@@ -17,12 +17,12 @@ mod register_toggle;
 mod restore;
 mod revert;
 mod risk;
-mod surroundings;
+mod system_state;
 mod toggle;
 
 pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
-pub use combination::{CombinationError, TOGGLES_MAX, combinable};
+pub use combination::{CombinationError, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{
@@ -34,5 +34,5 @@ pub use pins::{Pins, ThreadId};
 pub use restore::{Fate, Restored, restore};
 pub use revert::{Found, Revert, RevertError, Reverted, find_state, find_state_of_user, revert, revert_on};
 pub use risk::{Consent, Refusal, Risk};
-pub use surroundings::{Surroundings, User};
+pub use system_state::{SystemState, User};
 pub use toggle::{About, Availability, Change, Lifetime, Switch, SwitchError, Toggle, Value};

@@ -2,9 +2,7 @@
 
 use stats::Arm;
 
-use crate::{
-    Change, Consent, Refusal, Surroundings, Switch, SwitchError, Toggle, UnknownToggle, Value, find,
-};
+use crate::{Change, Consent, Refusal, Switch, SwitchError, SystemState, Toggle, UnknownToggle, Value, find};
 
 /// A toggle with two of its values.
 #[derive(Clone)]
@@ -50,7 +48,7 @@ impl Pair {
     ///
     /// # Errors
     /// An unknown name or value, a toggle that is not available here, or two equal values.
-    pub fn parse(text: &str, around: &Surroundings) -> Result<Self, PairError> {
+    pub fn parse(text: &str, system: &SystemState) -> Result<Self, PairError> {
         let (name, values) = match text.split_once('=') {
             Some((name, values)) => (name, Some(values)),
             None => (text, None),
@@ -59,21 +57,21 @@ impl Pair {
         let (a, b) = match values.map(|values| values.split_once(':').ok_or(values)) {
             Some(Ok((a, b))) => (a.to_owned(), b.to_owned()),
             Some(Err(b)) => {
-                let now = toggle.now(around).or_else(|| toggle.default_values(around).map(|(a, _)| a));
+                let now = toggle.now(system).or_else(|| toggle.default_values(system).map(|(a, _)| a));
                 (now.unwrap_or_default(), b.to_owned())
             }
-            None => toggle.default_values(around).unwrap_or_default(),
+            None => toggle.default_values(system).unwrap_or_default(),
         };
         // The second value first: what the user named is what an error should be about.
-        let b = toggle.value(around, &b)?;
-        let a = toggle.value(around, &a)?;
+        let b = toggle.value(system, &b)?;
+        let a = toggle.value(system, &a)?;
         if a.name == b.name {
-            let others = toggle.values(around).into_iter().map(|value| value.name);
+            let others = toggle.values(system).into_iter().map(|value| value.name);
             let choices: Vec<String> = others.filter(|name| *name != b.name).collect();
             let toggle = toggle.about().name;
             return Err(PairError::Same { toggle, value: b.name, choices: choices.join("|") });
         }
-        let switches = [toggle.switch(around, &a.name)?, toggle.switch(around, &b.name)?];
+        let switches = [toggle.switch(system, &a.name)?, toggle.switch(system, &b.name)?];
         Ok(Self { toggle, values: [a, b], switches })
     }
 
@@ -109,9 +107,9 @@ impl Pair {
     ///
     /// # Errors
     /// The refusal, with the flag that lifts it.
-    pub fn allowed_by(&self, consent: &Consent, around: &Surroundings) -> Result<(), Refusal> {
+    pub fn allowed_by(&self, consent: &Consent, system: &SystemState) -> Result<(), Refusal> {
         let about = self.toggle.about();
-        let now = self.toggle.now(around);
+        let now = self.toggle.now(system);
         let mut values = self.values.iter().filter(|value| now.as_ref() != Some(&value.name));
         values.try_for_each(|value| consent.allows(about.name, value.risk, about.opens))
     }

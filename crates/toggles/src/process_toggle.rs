@@ -2,7 +2,7 @@
 
 use host::live::{PageRequest, ProcessSetting};
 
-use crate::{About, Availability, Surroundings, Switch, SwitchError, Toggle, User, Value};
+use crate::{About, Availability, Switch, SwitchError, SystemState, Toggle, User, Value};
 
 /// What a value of a process toggle asks for.
 #[derive(Debug, Clone, Copy)]
@@ -10,7 +10,7 @@ enum Asks {
     /// Nothing: it leaves everything as it is.
     Nothing,
     /// A setting of a thread or child.
-    Setting(fn(&Surroundings) -> ProcessSetting),
+    Setting(fn(&SystemState) -> ProcessSetting),
     /// Pages of a probe's buffers.
     Pages(PageRequest),
 }
@@ -37,7 +37,7 @@ impl Choice {
     }
 
     /// The same with a setting of a thread or child.
-    pub(crate) const fn asks(self, setting: fn(&Surroundings) -> ProcessSetting) -> Self {
+    pub(crate) const fn asks(self, setting: fn(&SystemState) -> ProcessSetting) -> Self {
         Self { asks: Asks::Setting(setting), ..self }
     }
 
@@ -52,9 +52,9 @@ pub(crate) struct ProcessToggle {
     /// What stays the same.
     pub(crate) about: About,
     /// Whether the running kernel and this machine have it.
-    pub(crate) available: fn(&Surroundings) -> Availability,
+    pub(crate) available: fn(&SystemState) -> Availability,
     /// The value that holds for a new process.
-    pub(crate) now: fn(&Surroundings) -> Option<&'static str>,
+    pub(crate) now: fn(&SystemState) -> Option<&'static str>,
     /// Its values, the state without first.
     pub(crate) choices: &'static [Choice],
 }
@@ -64,25 +64,25 @@ impl Toggle for ProcessToggle {
         &self.about
     }
 
-    fn availability(&self, around: &Surroundings) -> Availability {
-        if around.user == User::Recorded {
+    fn availability(&self, system: &SystemState) -> Availability {
+        if system.user == User::Recorded {
             let reason = "only the running kernel tells; a recording does not".to_owned();
             return Availability::Unknown { reason };
         }
-        if let Some(missing) = self.about.foreign(around) {
+        if let Some(missing) = self.about.foreign(system) {
             return missing;
         }
-        (self.available)(around)
+        (self.available)(system)
     }
 
-    fn now(&self, around: &Surroundings) -> Option<String> {
-        if around.user == User::Recorded {
+    fn now(&self, system: &SystemState) -> Option<String> {
+        if system.user == User::Recorded {
             return None;
         }
-        (self.now)(around).map(str::to_owned)
+        (self.now)(system).map(str::to_owned)
     }
 
-    fn values(&self, _around: &Surroundings) -> Vec<Value> {
+    fn values(&self, _around: &SystemState) -> Vec<Value> {
         let value = |choice: &Choice| Value {
             name: choice.name.to_owned(),
             means: choice.means.to_owned(),
@@ -91,13 +91,13 @@ impl Toggle for ProcessToggle {
         self.choices.iter().map(value).collect()
     }
 
-    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
-        let value = self.value(around, value)?;
+    fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError> {
+        let value = self.value(system, value)?;
         let choice = self.choices.iter().find(|choice| choice.name == value.name);
         let choice = choice.expect("a value is made of a choice");
         Ok(match choice.asks {
             Asks::Nothing => Switch::Process(Vec::new()),
-            Asks::Setting(setting) => Switch::Process(vec![setting(around)]),
+            Asks::Setting(setting) => Switch::Process(vec![setting(system)]),
             Asks::Pages(pages) => Switch::Buffers(pages),
         })
     }

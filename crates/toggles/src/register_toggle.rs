@@ -3,7 +3,7 @@
 use host::{NodeFunction, Target};
 use machine::{Identity, Vendor};
 
-use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
+use crate::{About, Availability, Change, Risk, Switch, SwitchError, SystemState, Toggle, User, Value};
 
 /// What all register toggles share.
 pub(crate) const ABOUT: About = About {
@@ -100,8 +100,8 @@ pub(crate) struct RegisterToggle {
 
 impl RegisterToggle {
     /// Every target with its bits: each register of each CPU that is online.
-    fn targets(&self, around: &Surroundings) -> Vec<(Target, &Bits)> {
-        let cpus: Vec<u32> = around.machine.topology.cpus.iter().map(|cpu| cpu.id.0).collect();
+    fn targets(&self, system: &SystemState) -> Vec<(Target, &Bits)> {
+        let cpus: Vec<u32> = system.machine.topology.cpus.iter().map(|cpu| cpu.id.0).collect();
         let mut found = Vec::new();
         for bits in self.bits {
             match bits.place {
@@ -113,18 +113,18 @@ impl RegisterToggle {
                     let mask = bits.mask as u32;
                     let target =
                         |found: NodeFunction| (Target::Pci { function: found.name(), offset, mask }, bits);
-                    found.extend(host::node_functions(around.root, function).into_iter().map(target));
+                    found.extend(host::node_functions(system.root, function).into_iter().map(target));
                 }
             }
         }
         found
     }
 
-    fn read(around: &Surroundings, target: &Target) -> Option<String> {
+    fn read(system: &SystemState, target: &Target) -> Option<String> {
         let bits = match target {
-            Target::Msr { cpu, register, mask } => around.root.register(*cpu, *register).ok()? & mask,
+            Target::Msr { cpu, register, mask } => system.root.register(*cpu, *register).ok()? & mask,
             Target::Pci { function, offset, mask } => {
-                u64::from(around.root.configuration_word(function, *offset)? & mask)
+                u64::from(system.root.configuration_word(function, *offset)? & mask)
             }
             _ => return None,
         };
@@ -137,11 +137,11 @@ impl Toggle for RegisterToggle {
         &self.about
     }
 
-    fn availability(&self, around: &Surroundings) -> Availability {
-        let identity = &around.machine.identity;
+    fn availability(&self, system: &SystemState) -> Availability {
+        let identity = &system.machine.identity;
         // Model-specific registers and nodes of AMD.
         let about = About { x86_only: true, ..self.about };
-        if let Some(missing) = about.foreign(around) {
+        if let Some(missing) = about.foreign(system) {
             return missing;
         }
         if !self.models.iter().any(|models| models.holds(identity)) {
@@ -151,19 +151,19 @@ impl Toggle for RegisterToggle {
             let reason = format!("a guest of {hypervisor} sees registers that are made up");
             return Availability::missing(reason, "run on the host itself");
         }
-        let lockdown = around.root.read("sys/kernel/security/lockdown").unwrap_or_default();
+        let lockdown = system.root.read("sys/kernel/security/lockdown").unwrap_or_default();
         if lockdown.contains("[integrity]") || lockdown.contains("[confidentiality]") {
             return Availability::missing("the kernel is locked down", "boot without lockdown");
         }
-        if around.user == User::Unprivileged {
+        if system.user == User::Unprivileged {
             return Availability::missing("it needs root", "run as root");
         }
-        let targets = self.targets(around);
+        let targets = self.targets(system);
         if targets.is_empty() {
             return Availability::missing("none of its registers is there", "");
         }
         // One CPU that cannot be read would be left without what all others have.
-        let Some((target, _)) = targets.iter().find(|(target, _)| Self::read(around, target).is_none())
+        let Some((target, _)) = targets.iter().find(|(target, _)| Self::read(system, target).is_none())
         else {
             return Availability::Available;
         };
@@ -171,11 +171,11 @@ impl Toggle for RegisterToggle {
         Availability::missing(format!("{target} cannot be read"), hint)
     }
 
-    fn now(&self, around: &Surroundings) -> Option<String> {
-        let targets = self.targets(around);
+    fn now(&self, system: &SystemState) -> Option<String> {
+        let targets = self.targets(system);
         let all = |of: fn(&Bits) -> u64| {
             let holds = |(target, bits): &(Target, &Bits)| {
-                Self::read(around, target) == Some(host::door::hexadecimal(of(bits)))
+                Self::read(system, target) == Some(host::door::hexadecimal(of(bits)))
             };
             !targets.is_empty() && targets.iter().all(holds)
         };
@@ -185,7 +185,7 @@ impl Toggle for RegisterToggle {
         all(|bits| bits.on).then(|| "on".to_owned())
     }
 
-    fn values(&self, _around: &Surroundings) -> Vec<Value> {
+    fn values(&self, _around: &SystemState) -> Vec<Value> {
         let value = |name: &str, means: &str, risk: Risk| Value {
             name: name.to_owned(),
             means: means.to_owned(),
@@ -194,12 +194,12 @@ impl Toggle for RegisterToggle {
         vec![value("off", self.off, self.about.risk), value("on", self.on, Risk::Reversible)]
     }
 
-    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
-        let is_on = self.value(around, value)?.name == "on";
+    fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError> {
+        let is_on = self.value(system, value)?.name == "on";
         let change = |(target, bits): (Target, &Bits)| Change {
             target,
             value: host::door::hexadecimal(if is_on { bits.on } else { bits.off }),
         };
-        Ok(Switch::System(self.targets(around).into_iter().map(change).collect()))
+        Ok(Switch::System(self.targets(system).into_iter().map(change).collect()))
     }
 }

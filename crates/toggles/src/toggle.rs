@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::Target;
 use host::live::{PageRequest, ProcessSetting};
 
-use crate::{Risk, Surroundings};
+use crate::{Risk, SystemState};
 
 /// How long a switch lasts if nobody undoes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl About {
     };
 
     /// Why a machine cannot have it by its architecture alone, if so.
-    pub(crate) fn foreign(&self, around: &Surroundings) -> Option<Availability> {
-        let identity = &around.machine.identity;
+    pub(crate) fn foreign(&self, system: &SystemState) -> Option<Availability> {
+        let identity = &system.machine.identity;
         let here = identity.architecture.as_deref()?;
         let is_foreign = self.x86_only && !identity.is_x86();
         is_foreign.then(|| Availability::missing(format!("only x86 has it; this is {here}"), ""))
@@ -194,17 +194,17 @@ pub trait Toggle: Sync {
     fn about(&self) -> &About;
 
     /// Whether it can be used here.
-    fn availability(&self, around: &Surroundings) -> Availability;
+    fn availability(&self, system: &SystemState) -> Availability;
 
     /// The name of the value that holds now; `None` where that cannot be told, or several hold at once.
-    fn now(&self, around: &Surroundings) -> Option<String>;
+    fn now(&self, system: &SystemState) -> Option<String>;
 
     /// The values it can take here, the state without the workaround or feature first.
-    fn values(&self, around: &Surroundings) -> Vec<Value>;
+    fn values(&self, system: &SystemState) -> Vec<Value>;
 
     /// The values of an experiment when the user names none: A, the state without, and B, the state with.
-    fn default_values(&self, around: &Surroundings) -> Option<(String, String)> {
-        let values = self.values(around);
+    fn default_values(&self, system: &SystemState) -> Option<(String, String)> {
+        let values = self.values(system);
         match (values.first(), values.last()) {
             (Some(first), Some(last)) if values.len() > 1 => Some((first.name.clone(), last.name.clone())),
             _ => None,
@@ -215,15 +215,15 @@ pub trait Toggle: Sync {
     ///
     /// # Errors
     /// `Unavailable` here, or `NoSuchValue`.
-    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError>;
+    fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError>;
 
     /// The value asked for.
     ///
     /// # Errors
     /// `Unavailable` here, or `NoSuchValue`.
-    fn value(&self, around: &Surroundings, name: &str) -> Result<Value, SwitchError> {
+    fn value(&self, system: &SystemState, name: &str) -> Result<Value, SwitchError> {
         let toggle = self.about().name;
-        match self.availability(around) {
+        match self.availability(system) {
             Availability::Available => {}
             Availability::Missing { reason, remedy } => {
                 let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
@@ -233,7 +233,7 @@ pub trait Toggle: Sync {
                 return Err(SwitchError::Unavailable { toggle, reason, remedy: String::new() });
             }
         }
-        let mut values = self.values(around);
+        let mut values = self.values(system);
         if let Some(index) = values.iter().position(|value| value.name == name) {
             return Ok(values.swap_remove(index));
         }

@@ -1,12 +1,10 @@
-//! Programs to measure with: one file of `workloads/` for each, and profiles of the Phoronix Test Suite as they are installed.
+//! Programs to measure with: one file of `workloads/` for each.
 //!
 //! Text in, values out: nothing here starts a program or opens a file. `experiments` prepares and runs what stands here.
 #![forbid(unsafe_code)]
 
 mod catalogue;
 mod metric;
-mod phoronix_workload;
-pub mod pts;
 mod workload;
 
 pub use catalogue::{WorkloadError, all, find, read, suite};

@@ -4,8 +4,6 @@ use record::Better;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 
-use crate::pts::PtsProfile;
-
 /// Lines shown of what was searched without success; results come last.
 const LINES_SHOWN: usize = 3;
 /// Only so much of a line is shown.
@@ -39,13 +37,6 @@ pub enum Metric {
         unit: String,
         /// Which direction is the good one.
         better: Better,
-    },
-    /// What a profile of the Phoronix Test Suite reads out of its log.
-    Phoronix {
-        /// The profile.
-        profile: Box<PtsProfile>,
-        /// The arguments with which its program is run.
-        arguments: String,
     },
 }
 
@@ -136,7 +127,6 @@ impl Metric {
         match self {
             Self::Time => ("s", Better::Lower),
             Self::Pattern { unit, better, .. } => (unit, *better),
-            Self::Phoronix { profile, arguments } => profile.unit(arguments),
         }
     }
 
@@ -144,7 +134,6 @@ impl Metric {
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Pattern { from: Stream::File(path), .. } => Some(path),
-            Self::Phoronix { .. } => Some(crate::phoronix_workload::LOG),
             _ => None,
         }
     }
@@ -154,25 +143,18 @@ impl Metric {
     /// # Errors
     /// There is none, there are several, or it is not finite.
     pub fn read(&self, output: &Output<'_>) -> Result<f64, MetricError> {
-        let (place, bytes) = match self {
-            Self::Time => return Ok(output.wall_s),
-            Self::Pattern { from: Stream::Stdout, .. } => ("standard output", output.stdout),
-            Self::Pattern { from: Stream::Stderr, .. } => ("standard error", output.stderr),
-            Self::Pattern { from: Stream::File(path), .. } => {
-                (path.as_str(), output.file.unwrap_or_default())
-            }
-            // A launcher that leaves LOG_FILE alone prints its results.
-            Self::Phoronix { .. } => ("the log of the profile", output.file.unwrap_or(output.stdout)),
+        let Self::Pattern { regex, from, .. } = self else { return Ok(output.wall_s) };
+        let (place, bytes) = match from {
+            Stream::Stdout => ("standard output", output.stdout),
+            Stream::Stderr => ("standard error", output.stderr),
+            Stream::File(path) => (path.as_str(), output.file.unwrap_or_default()),
         };
         let text = String::from_utf8_lossy(bytes);
-        let number = match self {
-            Self::Phoronix { profile, arguments } => {
-                profile.result(&text, arguments).map_err(|_| NoNumber::None)
-            }
-            Self::Pattern { regex, .. } => one_number(regex, &text),
-            Self::Time => Ok(output.wall_s),
-        };
-        number.map_err(|why| MetricError { why, place: place.to_owned(), lines: last_lines(&text) })
+        one_number(regex, &text).map_err(|why| MetricError {
+            why,
+            place: place.to_owned(),
+            lines: last_lines(&text),
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use experiments::ab::across_reboot::visit::{
     self, GivenUp, Intent, Measured, VisitError, abandon, enter, may_begin, measure, set_up,
 };
 use host::live;
-use stats::{Arm, Verdict};
+use stats::Verdict;
 
 use super::arguments::AbArguments;
 use super::{FILE_NAME, PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
@@ -50,7 +50,7 @@ pub(super) fn across_reboot(arguments: &AbArguments, global: &Global) -> anyhow:
         return begin(arguments, global);
     }
     anyhow::ensure!(
-        arguments.toggle.is_empty() && arguments.a.is_none() && arguments.command.is_empty(),
+        arguments.toggle.is_none() && arguments.a.is_none() && arguments.command.is_empty(),
         "what is compared and measured was fixed when the experiment was set up; leave it out here"
     );
     let station = Station::of(arguments)?;
@@ -71,11 +71,11 @@ pub(super) fn across_reboot(arguments: &AbArguments, global: &Global) -> anyhow:
 fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     let asked = &arguments.across;
     anyhow::ensure!(
-        arguments.toggle.is_empty(),
+        arguments.toggle.is_none(),
         "a toggle needs no boot: leave out --across-reboot, or --toggle"
     );
     let words = [&arguments.a, &arguments.b].map(|words| words.as_deref().unwrap_or_default());
-    let conditions = Conditions::parse(words, [asked.a_is.as_deref(), asked.b_is.as_deref()])?;
+    let conditions = Conditions::parse(words)?;
     let work = work::work(arguments)?;
     let plan = planned(arguments, !work.command.is_empty());
     let described = Described::open(asked.sysroot.as_deref().or(asked.tree.as_deref()))?;
@@ -91,7 +91,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
-    let line = Line::new("rehearsal in this boot", global.quiet);
+    let line = Line::new("warm-up in this boot", global.quiet);
     station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
@@ -99,17 +99,17 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
         Intent { conditions, plan, work: work.clone(), boot, now_utc: live::utc_now(), tool_version };
     let journal = if work.command.is_empty() {
         let (mut subject, _pinned) = probe_subject(&work, &described.machine, seed)?;
-        rehearsed(&station, intent, &mut subject, line)?
+        warmed_up(&station, intent, &mut subject, line)?
     } else {
         let _pinned = pinned(&work)?;
-        rehearsed(&station, intent, &mut program_subject(&work, seed)?, line)?
+        warmed_up(&station, intent, &mut program_subject(&work, seed)?, line)?
     };
     let Some(journal) = journal else { return Ok(interrupted()) };
     station.show_set_up(&journal, &described, global)
 }
 
 /// `None` after a signal.
-fn rehearsed<S: Subject>(
+fn warmed_up<S: Subject>(
     station: &Station,
     intent: Intent,
     subject: &mut S,
@@ -142,8 +142,7 @@ fn planned(arguments: &AbArguments, runs_program: bool) -> Plan {
     };
     Plan {
         seed,
-        order: order(asked.boots.unwrap_or(BOOTS), asked.one_way, seed),
-        one_way: asked.one_way,
+        order: order(asked.boots.unwrap_or(BOOTS), seed),
         trials: asked.trials.unwrap_or(trials),
         margin: arguments.margin.unwrap_or(margin) / 100.0,
         settle_s: asked.settle.map_or(PATIENCE_S, |patience| patience.as_secs_f64()),
@@ -154,7 +153,7 @@ fn planned(arguments: &AbArguments, runs_program: bool) -> Plan {
 struct Station {
     place: Place,
     unit: UnitFile,
-    /// What stands for the machine in a rehearsal.
+    /// What stands for the machine in a test.
     tree: Option<PathBuf>,
     /// What has to be typed to mean this place: empty for the usual one.
     state_words: String,
@@ -199,7 +198,6 @@ impl Station {
         let next = NextBoot::of(described, conditions, arm);
         // Where the program lies on a recorded machine is not known.
         let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
-        let unit = unit.filter(|_| !conditions.are_told());
         if global.json {
             let document = text::document(conditions, plan, Some((0, arm, &next)), unit.as_deref(), None);
             output::print(&output::json_printed(&document)?)?;
@@ -209,25 +207,17 @@ impl Station {
             output::print_lines(
                 &(text::plan(conditions, plan, &subject, terminal)
                     + &text::next(0, arm, plan, conditions, &next, terminal)
-                    + &text::then(conditions, Some(0), plan, &self.state_words, false, terminal)),
+                    + &text::then(&self.state_words, false, terminal)),
             )?;
-            self.print_unit(conditions, unit.as_deref(), global)?;
+            self.print_unit(unit.as_deref(), global)?;
         }
         Ok(Outcome::Done)
     }
 
-    fn print_unit(&self, conditions: &Conditions, unit: Option<&str>, global: &Global) -> anyhow::Result<()> {
-        let terminal = output::terminal(global);
-        match unit {
-            Some(text) => output::print_lines(&text::unit(
-                text,
-                &self.unit.path().display().to_string(),
-                &self.state_words,
-                terminal,
-            )),
-            None if conditions.are_told() => output::print_lines(&text::no_unit(terminal)),
-            None => Ok(()),
-        }
+    fn print_unit(&self, unit: Option<&str>, global: &Global) -> anyhow::Result<()> {
+        let Some(text) = unit else { return Ok(()) };
+        let path = self.unit.path().display().to_string();
+        output::print_lines(&text::unit(text, &path, &self.state_words, output::terminal(global)))
     }
 
     fn show_set_up(
@@ -236,17 +226,17 @@ impl Station {
         described: &Described,
         global: &Global,
     ) -> anyhow::Result<Outcome> {
-        let unit = if journal.conditions.are_told() { None } else { Some(UnitFile::text(&self.place)?) };
+        let unit = UnitFile::text(&self.place)?;
         if global.json || global.quiet {
             return self.standing(journal, described, global);
         }
         let terminal = output::terminal(global);
         output::print_lines(
             &(text::plan(&journal.conditions, &journal.plan, &subject(journal), terminal)
-                + &text::rehearsal(journal, terminal)),
+                + &text::warmup(journal, terminal)),
         )?;
         self.print_next(journal, described, global)?;
-        self.print_unit(&journal.conditions, unit.as_deref(), global)?;
+        self.print_unit(Some(&unit), global)?;
         output::print_lines(&format!("journal {}\n", self.place.journal_path().display()))?;
         Ok(Outcome::Done)
     }
@@ -258,21 +248,13 @@ impl Station {
         let terminal = output::terminal(global);
         let boot_id = described.root.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         if journal.is_measuring(&boot_id) {
-            let arm = Some(place).filter(|_| journal.conditions.are_told());
-            return output::print_lines(&text::resume("next    ", arm, &journal.plan, &self.state_words));
+            return output::print_lines(&text::resume("next    ", &self.state_words));
         }
         let next = NextBoot::of(described, &journal.conditions, arm);
         let (conditions, plan) = (&journal.conditions, &journal.plan);
         output::print_lines(
             &(text::next(place, arm, plan, conditions, &next, terminal)
-                + &text::then(
-                    conditions,
-                    Some(place),
-                    plan,
-                    &self.state_words,
-                    self.unit.is_installed(),
-                    terminal,
-                )),
+                + &text::then(&self.state_words, self.unit.is_installed(), terminal)),
         )
     }
 
@@ -290,7 +272,7 @@ impl Station {
                 &journal.conditions,
                 &journal.plan,
                 due.as_ref().map(|(place, arm, next)| (*place, *arm, next)),
-                Some(unit.as_str()).filter(|_| !journal.conditions.are_told()),
+                Some(&unit),
                 Some((&path, journal)),
             );
             output::print(&self.forms.text(&page, &document, FILE_NAME, global)?)?;
@@ -321,9 +303,8 @@ impl Station {
             ensure_only_root_writes(&journal.work)?;
         }
         let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
-        let stated = asked.arm.map(Arm::from);
         let disk = &mut self.place.folder.clone();
-        let entered = enter(disk, &mut journal, &boot, stated, &live::utc_now())
+        let entered = enter(disk, &mut journal, &boot, &live::utc_now())
             .with_context(|| format!("cannot write {}", self.place.journal_path().display()))?;
         let index = match entered {
             Ok(index) => index,
@@ -405,10 +386,6 @@ impl Station {
         anyhow::ensure!(
             journal.phase == Phase::Running,
             "the experiment is over; there is nothing to resume"
-        );
-        anyhow::ensure!(
-            !journal.conditions.are_told(),
-            "sidestep cannot see what a boot is, so each one takes your word: sidestep ab --resume --arm a|b"
         );
         ensure_only_root_writes(&journal.work)?;
         let text = UnitFile::text(&self.place)?;

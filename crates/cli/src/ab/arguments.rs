@@ -18,11 +18,8 @@ use crate::toggles::ConsentArguments;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AbArguments {
     /// What to switch: NAME (its own two values), NAME=B (from what holds now to B) or NAME=A:B
-    #[arg(long, value_name = "NAME[=A:B]", required_unless_present_any = ["a", "a_is", "across_reboot", "across_reboot_action"], conflicts_with_all = ["a", "b"])]
-    pub(crate) toggle: Vec<String>,
-    /// With two to four --toggle: run all combinations, and tell each effect and whether they add up
-    #[arg(long, requires = "toggle", conflicts_with = "across_reboot")]
-    pub(crate) factorial: bool,
+    #[arg(long, value_name = "NAME[=A:B]", required_unless_present_any = ["a", "across_reboot", "across_reboot_action"], conflicts_with_all = ["a", "b"])]
+    pub(crate) toggle: Option<String>,
     /// Compare two programs: the first; with --across-reboot, words of the kernel's command line, '' for none
     #[arg(long, value_name = "COMMAND", requires = "b")]
     pub(crate) a: Option<String>,
@@ -32,15 +29,13 @@ pub(crate) struct AbArguments {
     /// With --a and --b: split the commands at blanks instead of giving them to sh
     #[arg(long, requires = "a")]
     pub(crate) no_shell: bool,
-    /// Take at most this long, getting ready included [default: 15s for probes once they are ready, 1m for programs, times
-    /// the toggles]
+    /// Take at most this long, getting ready included [default: 15s for probes once they are ready, 1m for programs]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// Stop when the interval is this narrow, to either side [default: half of the margin]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) precision: Option<f64>,
-    /// Take exactly this many pairs, in quads of two and at least 12, as fewer have no interval, if the budget allows; with --factorial, runs of each
-    /// combination
+    /// Take exactly this many pairs, in quads of two and at least 12, as fewer have no interval, if the budget allows
     #[arg(long, value_name = "N", value_parser = parse_pairs, conflicts_with = "precision")]
     pub(crate) pairs: Option<usize>,
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]

@@ -8,11 +8,10 @@ use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
-/// Prints the writes of both states of each toggle, and what is put back.
-pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome> {
-    let of_pair = |pair| [Arm::A, Arm::B].map(|arm| (Pair::state_name(pair, arm), steps(pair, arm)));
-    let mut states: Vec<(String, Vec<String>)> = pairs.iter().flat_map(of_pair).collect();
-    let written: Vec<&[Change]> = pairs.iter().flat_map(Pair::written).collect();
+/// Prints the writes of both states of a toggle, and what is put back.
+pub(super) fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
+    let mut states = [Arm::A, Arm::B].map(|arm| (pair.state_name(arm), steps(pair, arm))).to_vec();
+    let written: Vec<&[Change]> = pair.written().collect();
     if !written.is_empty() {
         let mut door = Place::live().door();
         let entries = survey(&mut door, &written)?;

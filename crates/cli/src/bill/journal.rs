@@ -41,7 +41,7 @@ pub(super) struct Begun {
     settings: Vec<[String; 3]>,
     /// What is priced, and what else its runs depend on.
     programs: Vec<String>,
-    surroundings: [String; 3],
+    system_state: [String; 3],
     pub(super) seed: u64,
     pub(super) started_utc: String,
 }
@@ -78,7 +78,7 @@ impl Journal {
             folder: std::env::current_dir()?.into_os_string().into_vec(),
             settings: settings(chosen),
             programs: tasks.iter().map(Task::identity).collect(),
-            surroundings: surroundings(chosen),
+            system_state: system_state(chosen),
             seed,
             started_utc: utc_now(),
         };
@@ -141,7 +141,7 @@ impl Journal {
     pub(super) fn continued(self, chosen: &Chosen, tasks: &[Task]) -> anyhow::Result<Self> {
         let same_programs = tasks.iter().map(Task::identity).eq(self.begun.programs.iter().cloned());
         anyhow::ensure!(
-            same_programs && self.begun.surroundings == surroundings(chosen),
+            same_programs && self.begun.system_state == system_state(chosen),
             "another program, kernel, boot command line or version of sidestep than when the bill began: its runs no longer show the present state; begin anew without --resume"
         );
         let now = settings(chosen);
@@ -241,7 +241,7 @@ fn locked(path: &Path) -> anyhow::Result<Lock> {
 }
 
 /// Version of sidestep, kernel, and its command line.
-fn surroundings(chosen: &Chosen) -> [String; 3] {
+fn system_state(chosen: &Chosen) -> [String; 3] {
     [env!("CARGO_PKG_VERSION").to_owned(), chosen.kernel.clone(), chosen.boot_words.clone()]
 }
 
@@ -270,7 +270,7 @@ mod tests {
             folder: b"/".to_vec(),
             settings: Vec::new(),
             programs: Vec::new(),
-            surroundings: Default::default(),
+            system_state: Default::default(),
             seed: 7,
             started_utc: "2026-01-01T00:00:00Z".to_owned(),
         };

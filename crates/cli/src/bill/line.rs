@@ -3,13 +3,11 @@
 use std::time::{Duration, Instant};
 
 use experiments::bill::Course;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use record::BillPhase;
 
-/// Steps of the bar.
-const STEPS: u64 = 1000;
-/// Redraws per second.
-const REDRAWS_PER_S: u8 = 4;
+use crate::progress::{STEPS, bar};
+
 /// All runs are fitted for a line: not after each of many short ones.
 const REDRAWN_AFTER: Duration = Duration::from_millis(250);
 /// Settings shown while it runs.
@@ -25,15 +23,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(program: &str, settings: &[String], quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
-        };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{prefix:>10} {bar:20} {wide_msg}")
-            .expect("the template is well-formed");
-        bar.set_style(style.progress_chars("━━─"));
+        let bar = bar(quiet, "{prefix:>10} {bar:20} {wide_msg}");
         Self { bar, program: program.to_owned(), settings: settings.to_vec(), drawn: None }
     }
 

@@ -7,7 +7,7 @@ use flaws::catalogue as flaw_catalogue;
 use host::Target;
 use host::live::ProcessSetting;
 use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
-use toggles::{Change, Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
+use toggles::{Change, Pair, Risk, Switch, SystemState, Toggle, catalogue, combinable};
 
 use super::arguments::BillArguments;
 use crate::flaws::Examined;
@@ -30,7 +30,7 @@ pub(super) struct Chosen {
 
 /// Chooses for this machine.
 pub(super) fn chosen(arguments: &BillArguments, described: &Described) -> anyhow::Result<Chosen> {
-    let around = described.around();
+    let system = described.system_state();
     let flaws = flaw_catalogue();
     let evidence = Examined::of_this_machine(&flaws).evidence;
     let verdicts = flaws::judge(&flaws, &evidence);
@@ -48,11 +48,11 @@ pub(super) fn chosen(arguments: &BillArguments, described: &Described) -> anyhow
         is_mitigated_at_boot,
     };
     let consent = arguments.consent.into();
-    for text in texts(arguments, &around) {
+    for text in texts(arguments, &system) {
         let name = text.split('=').next().unwrap_or(&text).to_owned();
         let is_named = !arguments.toggles.is_empty();
-        let pair = against_now(&text, &around).and_then(|pair| {
-            pair.allowed_by(&consent, &around).map_err(|why| why.to_string())?;
+        let pair = against_now(&text, &system).and_then(|pair| {
+            pair.allowed_by(&consent, &system).map_err(|why| why.to_string())?;
             chosen.ensure_fits(&pair)?;
             Ok(pair)
         });
@@ -78,28 +78,28 @@ fn verdict_of<'v>(verdicts: &'v [FlawVerdict], id: &str) -> Option<&'v FlawVerdi
 }
 
 /// The settings asked for, or all that are there.
-fn texts(arguments: &BillArguments, around: &Surroundings) -> Vec<String> {
+fn texts(arguments: &BillArguments, system: &SystemState) -> Vec<String> {
     if !arguments.toggles.is_empty() {
         return arguments.toggles.clone();
     }
-    let is_there = |toggle: &&&dyn Toggle| toggle.availability(around).is_available();
+    let is_there = |toggle: &&&dyn Toggle| toggle.availability(system).is_available();
     catalogue().iter().filter(is_there).map(|toggle| toggle.about().name.to_owned()).collect()
 }
 
 /// What holds now against the value asked for, or against the other one of the toggle's own pair.
-fn against_now(text: &str, around: &Surroundings) -> Result<Pair, String> {
+fn against_now(text: &str, system: &SystemState) -> Result<Pair, String> {
     let plain = |error: &dyn std::fmt::Display| error.to_string();
     if text.contains('=') {
-        return Pair::parse(text, around).map_err(|error| plain(&error));
+        return Pair::parse(text, system).map_err(|error| plain(&error));
     }
     let toggle = toggles::find(text).map_err(|error| plain(&error))?;
-    let Some((without, with)) = toggle.default_values(around) else {
+    let Some((without, with)) = toggle.default_values(system) else {
         return Err("it has only one value here".to_owned());
     };
-    let now = toggle.now(around).ok_or("its present value is unknown; name both with NAME=A:B")?;
+    let now = toggle.now(system).ok_or("its present value is unknown; name both with NAME=A:B")?;
     // Of several values the last does most: what holds is seldom the first, and its lack is what costs.
     let other = if now == with { without } else { with };
-    Pair::parse(&format!("{text}={now}:{other}"), around).map_err(|error| plain(&error))
+    Pair::parse(&format!("{text}={now}:{other}"), system).map_err(|error| plain(&error))
 }
 
 impl Chosen {
@@ -122,7 +122,7 @@ impl Chosen {
         if self.pairs.len() >= SETTINGS_MAX {
             return Err(format!("{SETTINGS_MAX} settings are enough for one bill; name it with --toggles"));
         }
-        let conflict = |have: &Pair| combinable(&[have.clone(), pair.clone()]).err();
+        let conflict = |have: &Pair| combinable(have, pair).err();
         self.pairs.iter().find_map(conflict).map_or(Ok(()), |conflict| Err(conflict.to_string()))
     }
 
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn what_holds_now_is_the_baseline_and_no_setting_of_the_catalogue_is_lost() {
         let described = Described::open(None).expect("this machine");
-        let around = described.around();
-        for toggle in catalogue().iter().filter(|toggle| toggle.availability(&around).is_available()) {
+        let system = described.system_state();
+        for toggle in catalogue().iter().filter(|toggle| toggle.availability(&system).is_available()) {
             let name = toggle.about().name;
-            match against_now(name, &around) {
-                Ok(pair) => assert_eq!(Some(&pair.values[0].name), toggle.now(&around).as_ref(), "{name}"),
+            match against_now(name, &system) {
+                Ok(pair) => assert_eq!(Some(&pair.values[0].name), toggle.now(&system).as_ref(), "{name}"),
                 Err(why) => assert!(!why.is_empty(), "{name}"),
             }
         }
@@ -214,8 +214,8 @@ mod tests {
         let evidence = Examined::of_this_machine(&flaws).evidence;
         let verdict = flaws::judge(&flaws, &evidence).swap_remove(0);
         let described = Described::open(None).expect("this machine");
-        let around = described.around();
-        let pair = catalogue().iter().find_map(|toggle| against_now(toggle.about().name, &around).ok());
+        let system = described.system_state();
+        let pair = catalogue().iter().find_map(|toggle| against_now(toggle.about().name, &system).ok());
         let pair = pair.expect("timer slack can be switched everywhere");
         let needless = |affected: &[Answer]| {
             let all: Vec<FlawVerdict> =

@@ -1,6 +1,5 @@
 //! What `sidestep clock` takes on the command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(crate) enum ClockCommand {
     /// What each way to read the time costs: alone, by clock source, and in many threads
     #[command(after_help = COST_HELP)]
     Cost(CostArguments),
-    /// Watch until told to end: drift, steps, time set, sleep, another clock source, a restored machine
+    /// Watch until it is ended: drift, steps, time set, sleep, another clock source, a restored machine
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArguments),
 }
@@ -91,13 +90,7 @@ pub(crate) struct WatchArguments {
     /// Keep this file up to date with metrics in Prometheus' text format, such as /var/lib/node_exporter/sidestep.prom
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
-    /// Serve metrics on a Unix socket at this path, with or without HTTP; OpenMetrics to who asks for it
-    #[arg(long, value_name = "PATH")]
-    pub(crate) metrics_socket: Option<PathBuf>,
-    /// Serve metrics by HTTP to scrapers on this address and port, such as 127.0.0.1:9310; to everybody who can reach it
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) metrics_listen: Option<SocketAddr>,
-    /// Pretend that a CPU's counter has a fault, to see what would be told: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
+    /// Pretend that a CPU's counter has a fault, to see what would be shown: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,
 }

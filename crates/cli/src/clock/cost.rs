@@ -19,7 +19,7 @@ use probes::sampler::Sampler;
 use probes::session::SessionError;
 use record::{ClockCost, CostVerdict, RoundsVerdict, ScalingVerdict};
 use stats::Random;
-use toggles::Surroundings;
+use toggles::SystemState;
 
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
@@ -92,7 +92,7 @@ struct Costed {
 fn recorded(root: &Root) -> Costed {
     let machine = host::describe(root, None);
     let mut cost = begun(root, &machine);
-    let offered = held_clock_source::offered(&Surroundings::of(root, &machine));
+    let offered = held_clock_source::offered(&SystemState::of(root, &machine));
     if offered.names.len() > 1 {
         cost.without.push(format!(
             "on the machine itself, as root, sidestep clock cost --clocksources all measures {}",
@@ -213,7 +213,7 @@ impl<'a> Measuring<'a> {
     /// Other clock sources in turns, where that is asked for.
     fn clock_sources(&mut self, costed: &mut Costed) {
         let root = Root::live();
-        let offered = held_clock_source::offered(&Surroundings::of(&root, self.machine));
+        let offered = held_clock_source::offered(&SystemState::of(&root, self.machine));
         let others = offered.names.get(1..).unwrap_or_default().join(", ");
         if others.is_empty() {
             return;

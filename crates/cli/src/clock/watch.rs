@@ -1,7 +1,6 @@
 //! `sidestep clock watch`: a probe each second for a thousandth of a CPU, and a line for each thing that happens.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use report::{ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_
 
 use super::arguments::WatchArguments;
 use super::injection;
-use super::metrics::Outlets;
+use super::metrics::MetricsFile;
 use crate::arguments::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::{check_up, describe, output};
@@ -50,25 +49,28 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let period_ns = arguments.period.as_nanos() as u64;
     let watcher =
         Watcher::new(rate.hz, resolution_ticks(&counter, 0), cpus.len() - 1, period_ns.max(SPACING_NS));
-    let seen = Shared::new(watcher, cpus.len() > 1);
-    let asked = seen.clone();
-    let outlets = Outlets::open(arguments, Arc::new(move |format| asked.lock().metrics(format)))?;
     let mut round = Round {
         global,
         prober: Prober::new(&double, &cpus).map_err(CouldNotMeasure::because)?,
-        seen,
-        outlets,
+        seen: Seen {
+            watcher,
+            counts: ClockMetrics::no_counts(),
+            summary: ClockWatchSummary::default(),
+            has_pairs: cpus.len() > 1,
+            last_probe_s: 0.0,
+        },
+        metrics_file: arguments.metrics_file.clone().map(MetricsFile::new),
         started_ns: monotonic_raw_ns(),
     };
     let clock_source = machine.environment.clock_sources.current.clone();
     let period_s = arguments.period.as_secs_f64();
     round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
-    let written = round.outlets.write_file(true, || round.seen.lock().metrics(MetricsFormat::Prometheus));
-    for what in round.seen.lock().finish() {
+    let written = round.write_metrics(true);
+    for what in round.seen.finish() {
         round.tell(what)?;
     }
-    let summary = round.seen.lock().summary;
+    let summary = round.seen.summary;
     round.tell(ClockHappening::Ended(summary))?;
     written?;
     let refused = round.prober.refused().map(str::to_owned);
@@ -87,30 +89,9 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
 struct Round<'a, S> {
     global: &'a Global,
     prober: Prober<'a, S>,
-    seen: Shared,
-    outlets: Outlets,
+    seen: Seen,
+    metrics_file: Option<MetricsFile>,
     started_ns: u64,
-}
-
-/// What the watch knows: its thread writes it, that of the socket reads it when somebody asks.
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Seen>>);
-
-impl Shared {
-    fn new(watcher: Watcher, has_pairs: bool) -> Self {
-        Self(Arc::new(Mutex::new(Seen {
-            watcher,
-            counts: ClockMetrics::no_counts(),
-            summary: ClockWatchSummary::default(),
-            has_pairs,
-            last_probe_s: 0.0,
-        })))
-    }
-
-    /// Held for a judgement or a text, never for a probe.
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What has been seen so far.
@@ -136,7 +117,7 @@ impl Seen {
         happened
     }
 
-    /// What is certain and was not told yet, at the end, and how much was watched.
+    /// What is certain and was not reported yet, at the end, and how much was watched.
     fn finish(&mut self) -> Vec<ClockHappening> {
         let happened = self.watcher.finish();
         self.count(&happened);
@@ -153,7 +134,7 @@ impl Seen {
         }
     }
 
-    fn metrics(&self, format: MetricsFormat) -> String {
+    fn metrics(&self) -> String {
         let pulse = self.watcher.last();
         let mut summary = self.summary;
         self.watcher.summarise(&mut summary);
@@ -165,7 +146,7 @@ impl Seen {
             synchronised: pulse.and_then(|pulse| pulse.synchronised),
             last_probe_s: self.last_probe_s,
         };
-        clock_metrics(&metrics, format)
+        clock_metrics(&metrics, MetricsFormat::Prometheus)
     }
 }
 
@@ -181,12 +162,12 @@ impl<S: CounterSource + Send> Round<'_, S> {
                 (live::process_cpu_time_ns() as f64) < CPU_SHARE * watched_ns + START_NS
             };
             let pulse = self.prober.probe(due_ns, may_compare);
-            let happened = self.seen.lock().take(pulse);
+            let happened = self.seen.take(pulse);
             for what in happened {
                 self.tell(what)?;
             }
             self.account();
-            self.outlets.write_file(false, || self.seen.lock().metrics(MetricsFormat::Prometheus))?;
+            self.write_metrics(false)?;
             // A probe that was missed is not made up for.
             let now_ns = monotonic_raw_ns();
             due_ns += period_ns * (now_ns.saturating_sub(due_ns) / period_ns + 1);
@@ -195,9 +176,13 @@ impl<S: CounterSource + Send> Round<'_, S> {
         Ok(())
     }
 
-    fn account(&self) {
+    fn write_metrics(&mut self, last: bool) -> anyhow::Result<()> {
+        self.metrics_file.as_mut().map_or(Ok(()), |file| file.write(last, || self.seen.metrics()))
+    }
+
+    fn account(&mut self) {
         let watched_ns = monotonic_raw_ns().saturating_sub(self.started_ns) as f64;
-        let summary = &mut self.seen.lock().summary;
+        let summary = &mut self.seen.summary;
         summary.watched_s = watched_ns / 1e9;
         summary.cpu_share = live::process_cpu_time_ns() as f64 / watched_ns.max(1.0);
     }

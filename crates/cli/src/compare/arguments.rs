@@ -15,7 +15,7 @@ const STDOUT: &str = "-";
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CompareArguments {
-    /// Records, folders of runs, or results: CSV or JSON with name, unit, better, group and values, hyperfine JSON,
+    /// Records, folders of runs, or results: CSV with name, unit, better, group and values, hyperfine JSON,
     /// Phoronix XML. Several runs of one configuration are joined by commas; NAME= in front names it
     #[arg(required = true, value_name = "[NAME=]A[,A2...]")]
     pub(crate) inputs: Vec<String>,

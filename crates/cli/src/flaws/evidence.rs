@@ -6,7 +6,7 @@ use ::flaws::Catalogue;
 use host::{Cpuid, FlawSources, Root};
 use machine::Machine;
 use record::FlawEvidence;
-use toggles::Surroundings;
+use toggles::SystemState;
 
 use super::arguments::JudgedArguments;
 use super::timing;
@@ -62,10 +62,10 @@ pub(crate) fn toggles_missing(
     root: &Root,
     machine: &Machine,
 ) -> BTreeMap<String, String> {
-    let around = Surroundings::of(root, machine);
+    let system = SystemState::of(root, machine);
     let named = catalogue.flaws.iter().flat_map(|flaw| &flaw.workaround);
     let missing = |name: &String| {
-        let reason = toggles::find(name).ok()?.availability(&around).out_of_reach()?.to_owned();
+        let reason = toggles::find(name).ok()?.availability(&system).out_of_reach()?.to_owned();
         Some((name.clone(), reason))
     };
     named.filter_map(|workaround| workaround.switch.toggle.as_ref()).filter_map(missing).collect()

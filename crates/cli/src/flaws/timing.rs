@@ -14,7 +14,7 @@ use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::progress::Line;
 
-/// What one probe takes, for the time left: fifteen of them took 0.9 to 4.5 s (METHODOLOGY.md, "Signatures").
+/// What one probe takes, for the time left.
 const PROBE_TIME: Duration = Duration::from_millis(300);
 
 /// How to measure.
@@ -29,7 +29,7 @@ impl How {
     }
 }
 
-/// The signature probes of flaws that may concern a machine, those that can decide first.
+/// The signature probes that can decide on flaws that may concern a machine.
 pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<SignatureProbe> {
     catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::from_name).collect()
 }
@@ -38,8 +38,8 @@ pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<Sig
 pub(super) fn measure(catalogue: &Catalogue, machine: &Machine, evidence: &mut FlawEvidence, how: &How) {
     let probes = telling(catalogue, evidence);
     let refuse = |evidence: &mut FlawEvidence, reason: &str| {
-        for quantity in probes.iter().flat_map(|probe| probe.quantities()) {
-            evidence.timing.insert(quantity.name.to_owned(), Reading::Missing(reason.to_owned()));
+        for probe in &probes {
+            evidence.timing.insert(probe.quantity().name.to_owned(), Reading::Missing(reason.to_owned()));
         }
     };
     let setup = match SignatureSetup::of(machine, seed_of_now(), how.disruptive) {
@@ -58,7 +58,7 @@ pub(super) fn measure(catalogue: &Catalogue, machine: &Machine, evidence: &mut F
         let left = u32::try_from(probes.len() - index).unwrap_or(u32::MAX);
         line.begin(probe.name(), PROBE_TIME.saturating_mul(left));
         line.update(index as f64 / probes.len() as f64);
-        evidence.timing.extend(measure_one(*probe, &setup));
+        evidence.timing.insert(probe.quantity().name.to_owned(), measure_one(*probe, &setup));
     }
     line.end();
 }

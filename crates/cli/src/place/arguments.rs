@@ -28,7 +28,7 @@ pub(crate) struct PlaceArguments {
     pub(crate) runs: Option<u16>,
     #[command(flatten)]
     pub(crate) program: ProgramArguments,
-    /// What the check-up measured of this machine (a record, or its folder): contention, line transfer, waking
+    /// What the check-up measured of this machine (a record, or its folder): contention, line transfer
     #[arg(long, value_name = "RECORD")]
     pub(crate) check_up: Option<PathBuf>,
     /// What samples the threads of a command: the kernel's clock, or a library in the program where the kernel forbids that
@@ -38,7 +38,7 @@ pub(crate) struct PlaceArguments {
     /// command is profiled, and writes wait, about 1 % of its CPU time; for root, or with vm.unprivileged_userfaultfd = 1
     #[arg(long, conflicts_with = "pid")]
     pub(crate) confirm: bool,
-    /// Print the recommended placement for other programs, in place of the page; repeatable; not with --threads, and not printed with --json
+    /// Print the recommended placement for other programs, in place of the page; repeatable; not printed with --json
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,
     /// Fix all random choices
@@ -47,10 +47,6 @@ pub(crate) struct PlaceArguments {
     /// Write place.json, with every run, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Try each of these numbers of threads, such as 1..8: the number stands for {threads} in the command, and in OMP_NUM_THREADS;
-    /// without --export
-    #[arg(long, value_name = "COUNTS", value_parser = super::sweep::parse_counts, conflicts_with_all = ["pid", "export"])]
-    pub(crate) threads: Option<std::vec::Vec<usize>>,
     #[command(flatten)]
     pub(crate) forms: Forms,
     /// With --html: leave the interactive charts out
@@ -76,33 +72,14 @@ pub(crate) struct PlaceArguments {
     pub(crate) window: Duration,
     /// With --metric-command: go on with a placement under which less than half gets done of what the kernel's gets done; else it is left out
     /// as soon as three windows of each show that
-    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold"])]
+    #[arg(long, requires = "metric_command", conflicts_with = "command")]
     pub(crate) keep_slow: bool,
     /// With --pid: watch it for so long before anything is decided
     #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
     pub(crate) profile: Duration,
-    /// With --pid: prove nothing, but hold this placement, of threads that come later too, until Ctrl-C, the end of --budget, or of
-    /// the process
-    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "runs", "record", "html", "csv", "markdown", "export"])]
-    pub(crate) hold: Option<Held>,
-    /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain; free it
-    /// when a later test shows none; until Ctrl-C, the end of --budget [default: 24h], or of the process
-    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold", "record", "html", "csv", "markdown", "export"])]
-    pub(crate) watch: bool,
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
     pub(crate) command: Vec<OsString>,
-}
-
-/// A placement that is held unproven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Held {
-    /// The best by a profile of --profile; threads that come later are free unless all of their like go to one place
-    Best,
-    /// Neighbours in the order of creation on CPUs that are far apart
-    Spread,
-    /// Neighbours in the order of creation together
-    Pack,
 }
 
 /// What takes samples.

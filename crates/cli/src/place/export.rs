@@ -280,8 +280,7 @@ mod tests {
     fn found(cpus: &[&str]) -> PlaceOutcome {
         let setting =
             Setting { subject: "./prog 'a b'".to_owned(), cpus: "0-1".to_owned(), ..Setting::default() };
-        let arms =
-            Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         let mut found = nothing_tried(&setting, &arms, "");
         let thread = |(nth, cpus): (usize, &&str)| PlacedThread {
             tid: None,

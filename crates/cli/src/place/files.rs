@@ -56,8 +56,7 @@ mod tests {
 
     #[test]
     fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
-        let arms =
-            Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         for (threads, is_one_line) in [(64, false), (65, true)] {
             let threads = vec![SharingThread::default(); threads];
             let sharing = Some(Sharing { threads, ..Sharing::default() });

@@ -7,7 +7,7 @@ use experiments::place::arms::Arms;
 use experiments::place::cpu_slots::CpuSlots;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::Setting;
-use experiments::place::prediction::{Prediction, Unwatched, Watched};
+use experiments::place::prediction::{Prediction, Unwatched};
 use experiments::place::roster::{Counted, Key};
 use experiments::place::run_subject::RunSeen;
 use host::live;
@@ -25,7 +25,7 @@ pub(super) struct Room<'a> {
     /// What of that sidestep may use as well.
     cpus: CpuSet,
     /// The same as slots.
-    pub(super) slots: CpuSlots,
+    slots: CpuSlots,
     handovers: OnceCell<Result<Handovers, String>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Room<'a> {
         self.predicted_arms(setting, self.prediction(setting, plain))
     }
 
-    /// The same without what they should gain, which takes a simulation.
+    /// The same without what they should gain.
     pub(super) fn unpredicted_arms(&self, setting: &Setting) -> Arms {
         self.predicted_arms(setting, Err(String::new()))
     }
@@ -132,14 +132,13 @@ impl<'a> Room<'a> {
                 thread.cpu_share = own.map_or(thread.cpu_share, |own| own.cpu_share);
             }
         }
-        let watched = plain.map_or(Watched::AllTheTime, |(_, runs)| Watched::Once(*runs));
         Prediction::of(
             &threads,
             setting.sharing.as_ref(),
             &self.slots,
             self.request.cores,
             self.handovers(),
-            watched,
+            plain.map(|(_, runs)| *runs),
         )
     }
 

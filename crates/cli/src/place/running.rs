@@ -38,7 +38,7 @@ pub(super) fn trial_time(look: Duration) -> Duration {
 }
 
 /// How long one look at a placement takes; `--metric-command` is asked once for that.
-pub(super) fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
+fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
     let asked = Instant::now();
     if let Err(why) = progress(command, request.arguments.window)? {
         return Err(CouldNotMeasure::because(format!("--metric-command {why}")));
@@ -59,7 +59,7 @@ fn too_short(left: Duration, look: Duration, spent: Duration) -> Option<String> 
 }
 
 /// Refuses what cannot be ours to bind, with what to do.
-pub(super) fn ensure_ours(process: u32) -> anyhow::Result<()> {
+fn ensure_ours(process: u32) -> anyhow::Result<()> {
     anyhow::ensure!(process != process::id(), "--pid {process} is sidestep itself; name another process");
     anyhow::ensure!(
         !live::is_below(process::id(), process),
@@ -84,7 +84,7 @@ fn single(cpus: &CpuSet) -> Vec<CpuSet> {
     cpus.iter().map(|cpu| [cpu].into_iter().collect()).collect()
 }
 
-pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyhow::Result<Follower> {
+fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyhow::Result<Follower> {
     let label = format!("place --pid {process}");
     let mut follower =
         Follower::begin(hold, process, &label, &single(request.allowed), Arrangement::default())?;
@@ -109,7 +109,7 @@ fn profiled(follower: &mut Follower, process: u32, time: Duration) -> Result<Pro
 }
 
 /// Watches a process for as long as --profile says, and enters what was learnt.
-pub(super) fn observed(
+fn observed(
     request: &Request<'_>,
     follower: &mut Follower,
     process: u32,
@@ -152,7 +152,7 @@ fn unsteady(Turnover { began, ended }: Turnover, gone: usize) -> Option<String> 
 }
 
 /// An error once the user has ended it.
-pub(super) fn ensure_wanted() -> anyhow::Result<()> {
+fn ensure_wanted() -> anyhow::Result<()> {
     match pending_signal() {
         Some(signal) => Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user")),
         None => Ok(()),
@@ -205,61 +205,51 @@ fn shown(
     if request.arguments.runs.is_none() {
         setting.notes.extend(too_short(left, look, spent));
     }
-    let turns = Turns { request, command, left, seed: request.seed };
-    let mut found = turns.take(follower, arms, setting)?;
+    let mut found = in_turns(request, follower, command, arms, setting, left)?;
     if follower.is_over() {
         found.notes.push("the process ended while it was looked at".to_owned());
     }
     Ok(found)
 }
 
-/// Windows in turns.
-pub(super) struct Turns<'a> {
-    pub(super) request: &'a Request<'a>,
-    /// What tells the progress.
-    pub(super) command: &'a str,
-    /// Time that there is.
-    pub(super) left: Duration,
-    pub(super) seed: u64,
-}
-
-impl Turns<'_> {
-    pub(super) fn take(
-        &self,
-        follower: &mut Follower,
-        arms: &Arms,
-        setting: &mut Setting,
-    ) -> anyhow::Result<PlaceOutcome> {
-        let Self { request, command, left, seed } = *self;
-        let window = request.arguments.window;
-        let said = "progress is what --metric-command counts in windows of";
-        setting.notes.push(format!("{said} {} s", window.as_secs_f64()));
-        let begun = Instant::now();
-        let mut arms = arms.clone();
-        for attempt in 0.. {
-            let left = left.saturating_sub(begun.elapsed());
-            let seed = if attempt == 0 { seed } else { Random::for_stream(seed, attempt).next_u64() };
-            let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, seed);
-            if !request.arguments.keep_slow {
-                subject.stop_early();
-            }
-            let rules = Rules { budget_s: left.as_secs_f64(), seed, ..request.rules(setting.margin) };
-            let mut line = Line::new(request.global.quiet);
-            let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
-            line.end();
-            let course = course?;
-            if subject.found.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
-                return Ok(outcome(&course, &subject.rows(), &subject.guards(), &arms, setting));
-            }
-            setting.notes.extend(subject.found.iter().map(|found| left_out(&arms, *found)));
-            // What those that stay did so far chose who stays: they begin anew.
-            arms = arms.without(&subject.found.iter().map(|found| found.arm).collect::<Vec<_>>());
-            if arms.plans.iter().all(ArmPlan::is_kernel) {
-                break;
-            }
+/// Windows in turns, in the time that is left.
+fn in_turns(
+    request: &Request<'_>,
+    follower: &mut Follower,
+    command: &str,
+    arms: &Arms,
+    setting: &mut Setting,
+    left: Duration,
+) -> anyhow::Result<PlaceOutcome> {
+    let window = request.arguments.window;
+    let said = "progress is what --metric-command counts in windows of";
+    setting.notes.push(format!("{said} {} s", window.as_secs_f64()));
+    let begun = Instant::now();
+    let mut arms = arms.clone();
+    for attempt in 0.. {
+        let left = left.saturating_sub(begun.elapsed());
+        let seed =
+            if attempt == 0 { request.seed } else { Random::for_stream(request.seed, attempt).next_u64() };
+        let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, seed);
+        if !request.arguments.keep_slow {
+            subject.stop_early();
         }
-        Ok(nothing_tried(setting, &arms, "each placement that was tried gets far less done"))
+        let rules = Rules { budget_s: left.as_secs_f64(), seed, ..request.rules(setting.margin) };
+        let mut line = Line::new(request.global.quiet);
+        let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
+        line.end();
+        let course = course?;
+        if subject.found.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
+            return Ok(outcome(&course, &subject.rows(), &subject.guards(), &arms, setting));
+        }
+        setting.notes.extend(subject.found.iter().map(|found| left_out(&arms, *found)));
+        // What those that stay did so far chose who stays: they begin anew.
+        arms = arms.without(&subject.found.iter().map(|found| found.arm).collect::<Vec<_>>());
+        if arms.plans.iter().all(ArmPlan::is_kernel) {
+            break;
+        }
     }
+    Ok(nothing_tried(setting, &arms, "each placement that was tried gets far less done"))
 }
 
 /// Which placement the program is spared, and how bad it was.
@@ -271,7 +261,7 @@ fn left_out(arms: &Arms, found: Found) -> String {
     )
 }
 
-pub(super) fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
+fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
     results.into_iter().filter(|result| !result.is_settled()).collect()
 }
 

@@ -72,19 +72,23 @@ fn short(one: &Reach) -> String {
 #[cfg(test)]
 mod tests {
     use record::{Better, HistoryRow};
+    use stats::RowClass;
 
     use super::*;
 
     fn run(index: usize) -> HistoryEntry {
         // Alternately up and down by 0.2 %: a quiet machine.
         let factor = if index.is_multiple_of(2) { 1.002 } else { 0.998 };
-        let row = |class: &str, value: f64| HistoryRow {
-            class: class.to_owned(),
+        let row = |class, value: f64| HistoryRow {
+            class,
             unit: "ns".to_owned(),
             better: Better::Lower,
             value: value * factor,
         };
-        let rows = [("latency, 4 KiB pages, L1", row("latency", 1.2)), ("core clock", row("sharing", 3.7))];
+        let rows = [
+            ("latency, 4 KiB pages, L1", row(RowClass::CoreLatency, 1.2)),
+            ("core clock", row(RowClass::CoreClock, 3.7)),
+        ];
         HistoryEntry {
             rows: rows.map(|(name, row)| (name.to_owned(), row)).into(),
             ..HistoryEntry::default()

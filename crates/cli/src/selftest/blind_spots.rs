@@ -2,14 +2,6 @@
 
 use host::{Root, live};
 use machine::Machine;
-use record::Selftest;
-
-/// Steal above this share is told.
-const STEAL_TOLD: f64 = 0.001;
-/// Less than this share of a mapping in huge pages counts as none.
-const HUGE_SHARE_MIN: f64 = 0.95;
-/// Drift of the control loops above this share is told.
-const DRIFT_TOLD: f64 = 0.03;
 
 /// Pages of this size and more are gigantic.
 const GIGANTIC_BYTES: u64 = 1 << 30;
@@ -25,13 +17,11 @@ pub(super) struct Facts {
     autogroup: bool,
     /// Nice value of this process, where it is told.
     nice: Option<i32>,
-    /// Share of the CPU time that the hypervisor gave to others during the self-test.
-    steal_share: Option<f64>,
 }
 
 impl Facts {
     /// Looks at the live machine.
-    pub(super) fn of_this_machine(steal_share: Option<f64>) -> Self {
+    pub(super) fn of_this_machine() -> Self {
         let root = Root::live();
         let devices = root.list("/sys/bus/event_source/devices");
         let autogroup = root.read("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
@@ -40,7 +30,6 @@ impl Facts {
             reads_registers: live::effective_root() && root.exists("/dev/cpu/0/msr"),
             autogroup: autogroup.trim() == "1",
             nice: live::own_nice(),
-            steal_share,
         }
     }
 }
@@ -51,16 +40,14 @@ fn is_core_pmu(name: &str) -> bool {
 }
 
 /// The blind spots of this machine.
-pub(super) fn of(machine: &Machine, found: &Selftest, facts: &Facts) -> Vec<String> {
+pub(super) fn of(machine: &Machine, facts: &Facts) -> Vec<String> {
     let mut spots = Vec::new();
-    counters(machine, found, facts, &mut spots);
-    neighbours(machine, found, facts, &mut spots);
-    pages(machine, found, &mut spots);
-    scheduling(machine, facts, &mut spots);
+    counters(machine, facts, &mut spots);
+    surroundings(machine, facts, &mut spots);
     spots
 }
 
-fn counters(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Vec<String>) {
+fn counters(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
     if !facts.has_pmu {
         spots.push(
             "no hardware counters: causes such as cache misses or stalls are inferred from time".to_owned(),
@@ -73,10 +60,6 @@ fn counters(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Vec<
             "that needs root and /dev/cpu/0/msr"
         };
         spots.push(format!("no registers: prefetchers, turbo and temperature are out of sight; {reason}"));
-    }
-    if let Some(state) = found.control.iter().find(|state| state.core_hz.is_none()) {
-        let reason = state.unknown_because.as_deref().unwrap_or("not measured");
-        spots.push(format!("core cycles unknown: {reason}; times are in ns only"));
     }
     let clocks = &machine.environment.clock_sources;
     if let Some(current) =
@@ -95,65 +78,30 @@ fn live_root() -> bool {
     host::live::effective_root()
 }
 
-fn neighbours(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Vec<String>) {
+fn surroundings(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
+    let environment = &machine.environment;
     if let Some(hypervisor) = &machine.identity.hypervisor {
         spots.push(format!(
             "hypervisor {hypervisor}: neighbours on the same core, cache or memory show only as noise"
-        ));
-        match facts.steal_share {
-            Some(share) if share > STEAL_TOLD => spots.push(format!(
-                "steal {:.1} %: the hypervisor gave CPU time to others meanwhile",
-                share * 100.0
-            )),
-            Some(share) if share > 0.0 => {}
-            _ => spots.push("steal reads zero: the hypervisor may not report it".to_owned()),
-        }
-    }
-    if found.overlap.is_empty() {
-        spots.push(
-            "no pair of CPUs was seen: transfer, sharing and loaded latency cannot be measured".to_owned(),
-        );
-    }
-    for overlap in found.overlap.iter().filter(|overlap| !overlap.can_tell) {
-        spots.push(format!(
-            "CPU {} and {} were not seen at once: what they share is undetermined",
-            overlap.a, overlap.b
-        ));
-    }
-    let drifted = |drift: Option<f64>| drift.is_some_and(|drift| drift.abs() > DRIFT_TOLD);
-    for state in found.control.iter().filter(|s| drifted(s.multiply_drift) || drifted(s.port_drift)) {
-        spots.push(format!("CPU {} changed its speed during the self-test", state.cpu));
-    }
-}
-
-fn pages(machine: &Machine, found: &Selftest, spots: &mut Vec<String>) {
-    let environment = &machine.environment;
-    if found.huge_page_share.is_none_or(|share| share < HUGE_SHARE_MIN) {
-        let transparent = environment.transparent_huge_pages.enabled.as_deref().unwrap_or("missing");
-        spots.push(format!(
-            "no huge pages to be had (transparent: {transparent}): every latency includes the TLB"
         ));
     }
     let gigantic = |pool: &machine::HugePagePool| pool.page_bytes.0 >= GIGANTIC_BYTES && pool.free > 0;
     if !environment.huge_page_pools.iter().any(gigantic) {
         spots.push("no 1 GiB pages reserved: what they would gain is unknown".to_owned());
     }
-}
-
-fn scheduling(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
     if facts.autogroup {
         spots.push("autogroup is on: nice counts inside this login session only".to_owned());
     }
     if let Some(nice) = facts.nice.filter(|&nice| nice > 0) {
         spots.push(format!("nice {nice}: other processes come first"));
     }
-    if let Some(thousandths) = machine.environment.limits.cgroup_millicpus {
+    if let Some(thousandths) = environment.limits.cgroup_millicpus {
         spots.push(format!(
             "the cgroup allows {:.1} CPUs: long loops on more are stopped for milliseconds",
             thousandths as f64 / 1000.0
         ));
     }
-    if machine.environment.idle_states.is_empty() {
+    if environment.idle_states.is_empty() {
         spots.push("idle states are not told: why waking takes as long as it does stays open".to_owned());
     }
 }
@@ -166,15 +114,14 @@ mod tests {
     fn a_guest_without_anything_names_it_and_bare_metal_with_all_names_little() {
         let mut machine = Machine::default();
         machine.identity.hypervisor = Some("KVM".to_owned());
-        let spots = of(&machine, &Selftest::default(), &Facts::default());
-        for part in ["hardware counters", "registers", "KVM", "steal", "pair of CPUs", "huge pages"] {
+        let spots = of(&machine, &Facts::default());
+        for part in ["hardware counters", "registers", "KVM", "1 GiB pages"] {
             assert!(spots.iter().any(|spot| spot.contains(part)), "{part}: {spots:?}");
         }
         let facts = Facts { has_pmu: true, reads_registers: true, ..Facts::default() };
         let machine = Machine::default();
-        let found = Selftest { huge_page_share: Some(1.0), ..Selftest::default() };
-        let spots = of(&machine, &found, &facts);
-        for part in ["hardware counters", "registers", "hypervisor", "steal", "no huge pages"] {
+        let spots = of(&machine, &facts);
+        for part in ["hardware counters", "registers", "hypervisor"] {
             assert!(!spots.iter().any(|spot| spot.contains(part)), "{part}: {spots:?}");
         }
     }

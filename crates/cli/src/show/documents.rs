@@ -16,17 +16,11 @@ struct Kind {
 }
 
 /// Every kind whose document alone makes the page.
-const KINDS: [Kind; 12] = [
+const KINDS: &[Kind] = &[
     Kind { name: "bill", field: "boot_commands", page: |value| page(value, report::bill_page) },
     Kind { name: "experiment", field: "treatment", page: |value| page(value, report::experiment_page) },
-    Kind { name: "experiment", field: "pass_counts", page: |value| page(value, report::factorial_page) },
     Kind { name: "experiment", field: "boots_planned", page: |value| page(value, report::reboots_page) },
     Kind { name: "placement", field: "apart_threads", page: |value| page(value, report::place_page) },
-    Kind {
-        name: "sweep of placements",
-        field: "insensitive",
-        page: |value| page(value, report::place_sweep_page),
-    },
     Kind { name: "comparison", field: "differences", page: |value| page(value, comparison_page) },
     Kind { name: "clock check", field: "remedies", page: |value| page(value, report::clock_check_page) },
     Kind { name: "clock cost", field: "reads", page: |value| page(value, report::clock_cost_page) },

@@ -56,20 +56,11 @@ pub(super) fn simulate(
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    if let Some(flag) = arguments.of_memory() {
-        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has counters", machine.name);
-    }
     anyhow::ensure!(
         !arguments.fit,
         "--fit: {} holds no published number; there is nothing to fit to",
         machine.name
     );
-    if let Some(flag) = arguments.threads.given() {
-        anyhow::bail!(
-            "{flag} belongs to machines with threads, such as fx-8150; {} has counters",
-            machine.name
-        );
-    }
     let simulation = tsc::simulate(machine, arguments.scenario.scenario(arguments.seed));
     tell(&simulation, &report::drift_page(&simulation), arguments, global)
 }

@@ -1,4 +1,4 @@
-//! `sidestep simulate host`: what this machine measured of its memory or of its CPUs, from a record or now, as the models want it.
+//! `sidestep simulate host`: what this machine measured of its memory or of its CPUs, from a record or now, as the models take it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,18 +19,18 @@ use crate::progress::Line;
 use crate::{check_up, describe, store};
 
 /// What a model is made from where no record is given.
-pub(super) struct Wanted {
+pub(super) struct ProbeSet {
     probes: &'static [&'static str],
     depth: Depth,
 }
 
 /// What the memory is fitted to: the frequency of the core, chains, one of them through memory, the reach of translation
 /// buffers, reads.
-pub(super) const OF_MEMORY: Wanted =
-    Wanted { probes: &["control", "surface", "walks", "orders", "bandwidth"], depth: Depth::Quick };
+pub(super) const OF_MEMORY: ProbeSet =
+    ProbeSet { probes: &["control", "surface", "walks", "orders", "bandwidth"], depth: Depth::Quick };
 /// What CPUs cost each other, like loops and unlike ones, and what waking one takes.
-pub(super) const OF_THREADS: Wanted =
-    Wanted { probes: &["control", "sharing", "wake"], depth: Depth::Default };
+pub(super) const OF_THREADS: ProbeSet =
+    ProbeSet { probes: &["control", "sharing", "wake"], depth: Depth::Default };
 /// From node to node of the chains in different orders: a line.
 const ORDERS_STRIDE: Bytes = Bytes(64);
 /// The chain through memory stands for a block that the surface has no more: as many strides of a line and more has each row of it.
@@ -46,8 +46,8 @@ const TLBS_ASSUMED: [(usize, usize); 2] = [(64, 4), (1536, 12)];
 const VICTIM_L3_FAMILY: u32 = 0x10;
 
 /// The record to fit to: the one given, or one that is measured now.
-pub(super) fn record(given: Option<&Path>, wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
-    given.map_or_else(|| measure(wanted, global), store::load)
+pub(super) fn record(given: Option<&Path>, set: &ProbeSet, global: &Global) -> anyhow::Result<Record> {
+    given.map_or_else(|| measure(set, global), store::load)
 }
 
 /// The CPUs of a record as the simulator of threads takes them.
@@ -67,15 +67,15 @@ pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
         .context("host: one CPU leaves nothing to choose; give a machine such as fx-8150 or a file")
 }
 
-/// Measures what is wanted on this machine, and keeps the record in memory only.
-fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
+/// Measures these probes on this machine, and keeps the record in memory only.
+fn measure(set: &ProbeSet, global: &Global) -> anyhow::Result<Record> {
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, None)?;
     let seed = check_up::seed_of_now();
     let options = Options {
-        depth: wanted.depth,
+        depth: set.depth,
         budget_s: Some(BUDGET_S),
-        only: Selection::of_names(wanted.probes.iter().copied()).expect("names of the catalogue"),
+        only: Selection::of_names(set.probes.iter().copied()).expect("names of the catalogue"),
         ..Options::default()
     };
     let plan = plan(&machine, &cpus, &options, seed);
@@ -139,8 +139,8 @@ pub(super) fn measured(record: &Record) -> Measured {
 }
 
 fn line_bytes(machine: &Machine, cpu: CpuId) -> Bytes {
-    let told = machine.topology.data_cache(cpu, 1).and_then(|cache| cache.line_bytes);
-    told.filter(|line| line.0.is_power_of_two() && line.0 >= 64).unwrap_or(Bytes(64))
+    let claimed = machine.topology.data_cache(cpu, 1).and_then(|cache| cache.line_bytes);
+    claimed.filter(|line| line.0.is_power_of_two() && line.0 >= 64).unwrap_or(Bytes(64))
 }
 
 fn caches(machine: &Machine, cpu: CpuId) -> Vec<MeasuredCache> {

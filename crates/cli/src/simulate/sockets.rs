@@ -1,5 +1,6 @@
 //! `sidestep simulate x6440-8380`: what each socket gets, why, and what other links would give.
 
+use anyhow::Context;
 use clap::Args;
 use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
@@ -64,9 +65,6 @@ pub(super) fn simulate(
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    if let Some(flag) = arguments.of_memory() {
-        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has sockets", machine.name);
-    }
     let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let variant = arguments.sockets.variant();
     let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
@@ -82,11 +80,9 @@ fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
         machine.name
     );
     let sibling = |name: &String| {
-        let known = interconnect::KNOWN.iter().find(|(known, _)| known == name);
-        let Some((_, text)) = known else {
-            anyhow::bail!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name);
-        };
-        Ok(interconnect::parse(text, name)?)
+        models::known(name).with_context(|| {
+            format!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name)
+        })
     };
     machine.siblings.iter().map(sibling).collect()
 }

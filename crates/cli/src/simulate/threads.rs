@@ -130,17 +130,11 @@ pub(super) fn simulate(
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    if let Some(flag) = arguments.of_memory() {
-        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has threads", machine.name);
-    }
     anyhow::ensure!(
         !arguments.fit,
         "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
         machine.name
     );
-    if let Some(flag) = arguments.scenario.given() {
-        anyhow::bail!("{flag} belongs to machines whose counters drift; {} has threads", machine.name);
-    }
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
     tell(&simulation, &report::schedulers_page(&simulation), arguments, global)
@@ -188,8 +182,7 @@ mod tests {
 
     #[test]
     fn a_range_of_sharing_takes_a_thread_for_each_unit_and_needs_a_level_that_shares() {
-        let (_, file, text) = scheduling::KNOWN[0];
-        let mut machine = scheduling::parse(text, file).expect("it comes with sidestep");
+        let mut machine: SchedulingMachine = models::known("fx-8150").expect("it comes with sidestep");
         assert_eq!(threads_of_a_range(&machine).expect("modules share"), 4);
         machine.level[0].shares_data = None;
         let error = threads_of_a_range(&machine).expect_err("nothing is shared").to_string();

@@ -31,7 +31,7 @@ pub(super) struct FirmwareArguments {
     /// Read a recorded machine: a directory or tarball with proc/ and sys/
     #[arg(long, value_name = "DIR|TARBALL")]
     sysroot: Option<PathBuf>,
-    /// Hold it against what was measured: a record of sidestep sockets, CSV, MCTOP (.mct), output of Intel MLC or hwloc XML
+    /// Hold it against what was measured: a record of sidestep sockets, CSV or output of Intel MLC
     #[arg(long, value_name = "MATRIX")]
     against: Option<PathBuf>,
     #[command(flatten)]
@@ -68,8 +68,8 @@ pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.
     graphs.sort_by_key(|graph| graph.source == SLIT || graph.source.starts_with("HMAT"));
-    let told = graphs.into_iter().filter(|graph| graph.untold.is_none());
-    told.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
+    let known = graphs.into_iter().filter(|graph| graph.undetermined.is_none());
+    known.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
 }
 
 fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {

@@ -47,7 +47,7 @@ struct Document<'a> {
 pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
     let given = arguments.matrix.read()?;
-    let mut inference = interconnect::infer_reading(&given.reading);
+    let mut inference = interconnect::infer(&given.reading.matrix);
     inference.remarks.splice(..0, given.reading.remarks);
     let picture = || report::inference_picture(&inference, &given.name);
     let format = given.reading.format;

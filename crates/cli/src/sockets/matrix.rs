@@ -5,20 +5,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use host::Root;
-use machine::Machine;
 use models::interconnect::{Matrix, MatrixReading, Member, read_matrix};
 
 use super::explain;
 use crate::store;
 
-/// A table of 1,024 CPUs with a dozen digits each has 20 MB; hwloc's XML of a large machine some.
+/// A table of 1,024 CPUs with a dozen digits each has 20 MB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Which matrix.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MatrixArguments {
-    /// A record of sidestep sockets or its folder; or a matrix: CSV, of core-to-core-latency too, MCTOP (.mct), output of Intel MLC,
-    /// hwloc XML; or a recorded machine, for its SLIT
+    /// A record of sidestep sockets or its folder; or a matrix: CSV, of core-to-core-latency too, or output of Intel MLC; or a
+    /// recorded machine, for its SLIT
     #[arg(value_name = "MATRIX", required_unless_present = "sysroot")]
     matrix: Option<PathBuf>,
     /// The distances (ACPI SLIT) of a recorded machine: a directory or tarball with proc/ and sys/; / is this one
@@ -33,16 +32,9 @@ pub(super) struct MatrixArguments {
 pub(super) struct Given {
     pub(super) name: String,
     pub(super) reading: MatrixReading,
-    /// The machine of a record.
-    pub(super) machine: Option<Machine>,
 }
 
 impl MatrixArguments {
-    /// The recorded machine whose distances are meant, if they are.
-    pub(super) fn recording(&self) -> Option<&PathBuf> {
-        self.sysroot.as_ref().or(self.matrix.as_ref().filter(|path| is_recording(path)))
-    }
-
     /// Reads it.
     pub(super) fn read(&self) -> anyhow::Result<Given> {
         let path = self.matrix.as_ref().or(self.sysroot.as_ref()).context("name a matrix, or a --sysroot")?;
@@ -82,35 +74,26 @@ pub(super) fn of_file(path: &Path) -> anyhow::Result<Given> {
     })?;
     let reading = read_matrix(&text).with_context(|| format!("cannot use {}", path.display()))?;
     let name = format!("{} ({})", file_name(path), reading.format);
-    Ok(Given { name, reading, machine: None })
+    Ok(Given { name, reading })
 }
 
 fn of_record(path: &Path) -> anyhow::Result<Given> {
     let (name, measured) = explain::load(path)?;
-    let table =
-        diagnosis::node_table(&measured.sockets).with_context(|| format!("cannot use {}", path.display()))?;
-    let is_known = table.read_mb_per_s.iter().flatten().any(Option::is_some);
-    let reading = MatrixReading {
-        format: "sidestep",
-        matrix: table.latency,
-        cpus: None,
-        bandwidth_mb_per_s: is_known.then_some(table.read_mb_per_s),
-        remarks: Vec::new(),
-    };
-    Ok(Given { name: format!("{name} (measured)"), reading, machine: measured.machine })
+    let matrix = diagnosis::node_latencies(&measured.sockets)
+        .with_context(|| format!("cannot use {}", path.display()))?;
+    Ok(Given { name: format!("{name} (measured)"), reading: reading("sidestep", matrix) })
 }
 
-/// A recorded machine, or this one by the name of its root.
-pub(super) fn root(path: &Path) -> anyhow::Result<Root> {
-    Ok(if path == Path::new("/") { Root::live() } else { Root::open(path)? })
+fn reading(format: &'static str, matrix: Matrix) -> MatrixReading {
+    MatrixReading { format, matrix, remarks: Vec::new() }
 }
 
+/// The distances of a recorded machine, or of this one by the name of its root.
 fn of_machine(path: &Path) -> anyhow::Result<Given> {
-    let machine = host::describe(&root(path)?, None);
+    let root = if path == Path::new("/") { Root::live() } else { Root::open(path)? };
+    let machine = host::describe(&root, None);
     let matrix = Matrix::of_machine(&machine).with_context(|| format!("cannot use {}", path.display()))?;
-    let reading =
-        MatrixReading { format: "SLIT", matrix, cpus: None, bandwidth_mb_per_s: None, remarks: Vec::new() };
-    Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading, machine: None })
+    Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading: reading("SLIT", matrix) })
 }
 
 pub(super) fn file_name(path: &Path) -> String {

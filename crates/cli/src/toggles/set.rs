@@ -8,8 +8,8 @@ use host::live::{pending_signal, utc_now};
 use host::{Door, Target};
 use serde_json::{Value as Json, json};
 use toggles::{
-    Affinities, Change, Consent, Experiment, Found, Hold, Intent, Place, Restored, Surroundings, Switch,
-    find, find_state, remember, survey,
+    Affinities, Change, Consent, Experiment, Found, Hold, Intent, Place, Restored, Switch, SystemState, find,
+    find_state, remember, survey,
 };
 
 use super::arguments::SetArguments;
@@ -27,7 +27,7 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(1);
 pub(super) fn set(arguments: &SetArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = arguments.place.place();
     let described = Described::open(place.tree.as_deref())?;
-    let mut switches = switches(&arguments.switches, &described.around(), arguments.consent.into())?;
+    let mut switches = switches(&arguments.switches, &described.system_state(), arguments.consent.into())?;
     if arguments.dry_run {
         let changes: Vec<Change> = switches.into_iter().flat_map(|switch| switch.changes).collect();
         return dry_run(&place, &changes, global);
@@ -88,7 +88,7 @@ fn already(change: &Change) -> String {
 }
 
 /// The changes that each switch needs, if the user has agreed to it.
-fn switches(switches: &[String], around: &Surroundings, consent: Consent) -> anyhow::Result<Vec<Asked>> {
+fn switches(switches: &[String], system: &SystemState, consent: Consent) -> anyhow::Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
     for text in switches {
         let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
@@ -98,11 +98,11 @@ fn switches(switches: &[String], around: &Surroundings, consent: Consent) -> any
             "give a value, {name}=VALUE; sidestep toggles show {name} names them"
         );
         let about = toggle.about();
-        let value = toggle.value(around, wanted)?;
-        if toggle.now(around).as_deref() != Some(wanted) {
+        let value = toggle.value(system, wanted)?;
+        if toggle.now(system).as_deref() != Some(wanted) {
             consent.allows(about.name, value.risk, about.opens)?;
         }
-        let Switch::System(changes) = toggle.switch(around, wanted)? else {
+        let Switch::System(changes) = toggle.switch(system, wanted)? else {
             anyhow::bail!(
                 "cannot set {name}: it ends with a process; compare it in an experiment, such as sidestep ab --toggle {name} \
                  -- ./program"

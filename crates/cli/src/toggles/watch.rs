@@ -35,7 +35,7 @@ pub(super) fn rehearse(arguments: &RehearseArguments) -> anyhow::Result<Outcome>
         let described = Described::open(place.tree.as_deref())?;
         let mut states: [Vec<Change>; 2] = Default::default();
         for text in &arguments.switches {
-            let pair = Pair::parse(text, &described.around())?;
+            let pair = Pair::parse(text, &described.system_state())?;
             anyhow::ensure!(pair.written().count() > 0, "{text} is not of the machine; name a system toggle");
             for (arm, state) in [Arm::A, Arm::B].into_iter().zip(&mut states) {
                 state.extend_from_slice(pair.changes(arm));

@@ -110,41 +110,15 @@ fn an_experiment_goes_through_its_boots_and_tells_its_result_after_the_last() {
 }
 
 #[test]
-fn a_rehearsal_that_fails_sets_nothing_up() {
+fn a_warm_up_that_fails_sets_nothing_up() {
     let bench = Bench::new();
     let arguments: Vec<&str> = BEGIN.into_iter().chain(["--", "false"]).collect();
     let told = bench.text(&arguments, 2);
     assert!(
-        told.contains("the rehearsal in this boot failed, so no boot would tell anything: exit code 1"),
+        told.contains("the warm-up in this boot failed, so no boot would show anything: exit code 1"),
         "{told}"
     );
     assert!(bench.text(&["--status"], 2).contains("no experiment across reboots is set up"));
-}
-
-#[test]
-fn a_boot_that_only_the_user_can_see_takes_his_word_and_no_unit() {
-    let mut bench = Bench::new();
-    let told =
-        ["--across-reboot", "--a-is", "turbo on", "--b-is", "turbo off", "--boots", "1", "--trials", "2"];
-    let arguments: Vec<&str> = told.into_iter().chain(["--seed", "5", "--", "true"]).collect();
-    let plan = bench.text(&arguments, 0);
-    assert!(
-        plan.contains("no inference is possible from one boot against one")
-            && plan.contains("no unit can resume")
-    );
-    assert!(bench.text(&["--install-unit"], 2).contains("each one takes your word"));
-    bench.boot("quiet");
-    assert!(bench.text(&["--resume"], 2).contains("sidestep cannot see what this boot is"));
-    let due = bench.json(&["--status", "--json"])["next"]["arm"].clone();
-    let (right, wrong) = if due == "a" { ("a", "b") } else { ("b", "a") };
-    assert!(bench.text(&["--resume", "--arm", wrong], 2).contains(&format!("you said --arm {wrong}")));
-    bench.text(&["--resume", "--arm", right], 0);
-    let abandoned = bench.text(&["--abandon"], 0);
-    assert!(
-        abandoned.contains("given up after 1 of 2 boots") && abandoned.contains("your word"),
-        "{abandoned}"
-    );
-    assert!(bench.text(&["--resume", "--arm", "a"], 2).contains("was abandoned"));
 }
 
 #[test]

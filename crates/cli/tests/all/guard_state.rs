@@ -116,5 +116,5 @@ fn a_folder_of_another_user_is_refused() {
     fs::set_permissions(bench.path("state"), Permissions::from_mode(0o700)).expect("ours");
     chown(bench.path("state"), Some(OTHER), Some(OTHER)).expect("root gives it away");
     bench.refuses(CHECK, 2, "belongs to user 65534, not to you or root");
-    bench.refuses("\"$0\" history list --state state", 2, "belongs to user 65534, not to you or root");
+    bench.refuses("\"$0\" history --state state", 2, "belongs to user 65534, not to you or root");
 }

@@ -40,7 +40,7 @@ fn output_that_is_lost_ends_with_three_and_a_word() {
 #[test]
 fn a_limit_of_file_sizes_ends_with_three_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (code, stderr) = shell(&folder, "ulimit -f 1; \"$0\" capture machine.tar.gz");
+    let (code, stderr) = shell(&folder, "ulimit -f 1; \"$0\" machine --save machine.tar.gz");
     assert!(code == Some(3) && stderr.contains("cannot write machine.tar.gz"), "{code:?} {stderr}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }

@@ -12,12 +12,6 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-pub(crate) fn cpus_of(pid: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(line.trim().to_owned())
-}
-
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {

@@ -1,7 +1,7 @@
 //! Wrong results of loops whose answer is known.
 
 use machine::{CpuId, CpuSet, counted};
-use record::{Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity};
 
 use super::finding;
 
@@ -20,7 +20,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         let (wrong, results) =
             of_cpu().fold((0, 0), |(wrong, all), one| (wrong + one.wrong, all + one.results));
         let text = format!("CPU {cpu} computed {wrong} of {results} results wrong");
-        let mut finding = finding("wrong-results", Severity::Warning, text);
+        let mut finding = finding(Area::Cores, "wrong-results", Severity::Warning, text);
         let kept = record.cores.wrong.iter().filter(|one| one.cpu == cpu);
         finding.evidence = kept
             .take(TOLD)
@@ -62,7 +62,7 @@ fn scans(record: &Record) -> impl Iterator<Item = Finding> {
     let failed = record.machine.environment.field_scans.iter().filter(|scan| scan.status == "fail");
     failed.map(|scan| {
         let text = format!("The last in-field scan (intel_ifs_{}) failed", scan.device);
-        let mut finding = finding("field-scan-failed", Severity::Warning, text);
+        let mut finding = finding(Area::Cores, "field-scan-failed", Severity::Warning, text);
         let facts = [("details", &scan.details), ("image", &scan.image_version)];
         finding.evidence =
             facts.into_iter().filter_map(|(name, fact)| Some(format!("{name} {}", fact.as_ref()?))).collect();
@@ -85,7 +85,7 @@ fn screening(record: &Record) -> Option<Finding> {
     let cpus: CpuSet = failed.iter().flat_map(|one| one.failed_on.iter()).collect();
     let on = if cpus.is_empty() { String::new() } else { format!(", on CPU {cpus}") };
     let text = format!("{} of {} of OpenDCDiag did not pass{on}", failed.len(), counted(tests.len(), "test"));
-    let mut finding = finding("screening-failed", Severity::Warning, text);
+    let mut finding = finding(Area::Cores, "screening-failed", Severity::Warning, text);
     finding.evidence = failed
         .iter()
         .take(TOLD)

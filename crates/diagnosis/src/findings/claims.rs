@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use machine::{CpuId, Topology};
-use record::{Finding, PairSlowdown, Record, Severity};
+use record::{Area, Finding, PairSlowdown, Record, Severity};
 
 use super::finding;
 use super::sharing::{CERTAIN_ABOVE, MOST_NAMED, interval, is_execution, line, shares, usable};
@@ -100,7 +100,7 @@ fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} share a core; running together they cost each other nothing",
             named(apart.keys())
         );
-        let mut note = finding("claimed-core-apart", Severity::Notice, text);
+        let mut note = finding(Area::Cores, "claimed-core-apart", Severity::Notice, text);
         note.evidence = evidence(record, &apart);
         note.mechanism = Some(format!("they run on cores of their own: {} (inference)", doubt(record)));
         note.prediction =
@@ -114,7 +114,7 @@ fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
     if !open.is_empty() {
         let text =
             format!("too noisy to tell whether CPUs {} share a core, as the kernel says", named(open.keys()));
-        let mut verdict = finding("claimed-core-apart", Severity::Inconclusive, text);
+        let mut verdict = finding(Area::Cores, "claimed-core-apart", Severity::Inconclusive, text);
         verdict.evidence = evidence(record, &open);
         found.push(verdict);
     }
@@ -140,7 +140,7 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} have second-level caches of their own; reading what fits one, they slow each other",
             named(hidden.keys())
         );
-        let mut note = finding("hidden-shared-cache", Severity::Notice, text);
+        let mut note = finding(Area::Cores, "hidden-shared-cache", Severity::Notice, text);
         note.evidence = evidence(record, &hidden);
         note.mechanism = Some(format!(
             "one second level serves both, or each is smaller than claimed and both read from the level behind it: {} \
@@ -158,7 +158,7 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} share a second-level cache; reading more than it holds, they cost each other nothing",
             named(apart.keys())
         );
-        let mut note = finding("claimed-cache-apart", Severity::Notice, text);
+        let mut note = finding(Area::Cores, "claimed-cache-apart", Severity::Notice, text);
         note.evidence = evidence(record, &apart);
         note.mechanism = Some(format!("each has one of its own: {} (inference)", doubt(record)));
         note.prediction = Some("two blocks of three quarters of one cache: well above 1 times".to_owned());

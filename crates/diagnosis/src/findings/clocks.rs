@@ -1,6 +1,6 @@
 //! Whether the counters of CPUs agree; prices of reading time, and what the clock source makes of them.
 
-use record::{ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Record, Severity};
+use record::{Area, ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Record, Severity};
 
 use super::finding;
 use crate::column::sane;
@@ -32,7 +32,7 @@ fn counters(check: &ClockCheck) -> Finding {
             (Severity::Inconclusive, format!("whether time is safe is not known: {reason}"))
         }
     };
-    let mut finding = finding("clock-counters", severity, text);
+    let mut finding = finding(Area::Clocks, "clock-counters", severity, text);
     let worst = check
         .pairs
         .iter()
@@ -103,7 +103,7 @@ fn paravirtual(record: &Record) -> Option<Finding> {
     }
     let monotonic = cheapest(record, |read| read.name == MONOTONIC)?;
     let text = "reading the clock costs more than it has to: kvm-clock is used, and tsc is offered";
-    let mut notice = finding("clock-kvm", Severity::Notice, text.to_owned());
+    let mut notice = finding(Area::Clocks, "clock-kvm", Severity::Notice, text.to_owned());
     notice.evidence.push(format!("{} {}", monotonic.name, line(monotonic)));
     let compared = record.clock_cost.iter().filter_map(|cost| cost.clock_sources.as_ref());
     let rows =
@@ -140,7 +140,7 @@ fn price(record: &Record) -> Option<Finding> {
     } else {
         (Severity::Good, format!("reading the clock is cheap: {}", line(monotonic)))
     };
-    let mut verdict = finding("clock-slow", severity, text);
+    let mut verdict = finding(Area::Clocks, "clock-slow", severity, text);
     verdict.evidence = [Some(monotonic), counter, call]
         .into_iter()
         .flatten()

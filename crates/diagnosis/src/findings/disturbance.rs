@@ -1,7 +1,7 @@
 //! What disturbed the run, and whether its numbers can be believed.
 
 use machine::CoreKind;
-use record::{Finding, Quality, Record, Severity};
+use record::{Area, Finding, Quality, Record, Severity};
 
 use super::finding;
 use crate::wording::count;
@@ -49,16 +49,25 @@ fn steal(record: &Record, found: &mut Vec<Finding>) {
     let Some(share) = record.guards.steal_share.filter(|share| share.is_finite()) else { return };
     let shown = format!("{:.1} % of CPU time went to others", 100.0 * share);
     let mut verdict = if share >= STEAL_HIGH {
-        let mut doubtful =
-            finding("steal-high", Severity::Warning, format!("the numbers are doubtful: {shown}"));
+        let mut doubtful = finding(
+            Area::Noise,
+            "steal-high",
+            Severity::Warning,
+            format!("the numbers are doubtful: {shown}"),
+        );
         doubtful.mechanism =
             Some("the hypervisor ran other guests on these CPUs while we measured".to_owned());
         doubtful.remedy = Some("run again at a quieter time, or ask for dedicated CPUs".to_owned());
         doubtful
     } else if share >= STEAL_SEEN {
-        finding("steal-high", Severity::Notice, format!("the hypervisor took a little time: {shown}"))
+        finding(
+            Area::Noise,
+            "steal-high",
+            Severity::Notice,
+            format!("the hypervisor took a little time: {shown}"),
+        )
     } else if record.machine.identity.hypervisor.is_some() {
-        finding("steal-high", Severity::Good, "the hypervisor took no CPU time".to_owned())
+        finding(Area::Noise, "steal-high", Severity::Good, "the hypervisor took no CPU time".to_owned())
     } else {
         return;
     };
@@ -76,7 +85,7 @@ fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
     }
     let severity = if dropped > DROPPED_HIGH { Severity::Warning } else { Severity::Notice };
     let text = "other programs were busy while we measured".to_owned();
-    let mut busy = finding("busy-machine", severity, text);
+    let mut busy = finding(Area::Noise, "busy-machine", severity, text);
     busy.evidence.push(format!("other processes used {:.0} % of all CPU time", 100.0 * others));
     busy.evidence.push(format!(
         "{} of {} windows set aside ({:.1} %)",
@@ -118,7 +127,7 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, format!("the core clock agrees between CPUs: {:.2} GHz", fastest / GIGA))
     };
-    let mut verdict = finding("frequency-unstable", severity, text);
+    let mut verdict = finding(Area::Cores, "frequency-unstable", severity, text);
     verdict
         .evidence
         .push(format!("control probe, slowest and fastest: {range}, {:.1} % apart", 100.0 * (ratio - 1.0)));
@@ -143,7 +152,7 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
 fn throttled(record: &Record, found: &mut Vec<Finding>) {
     let Some(events) = record.guards.throttle_events.filter(|events| *events > 0) else { return };
     let text = "the CPU throttled itself because of heat while we measured".to_owned();
-    let mut hot = finding("thermal-throttle", Severity::Warning, text);
+    let mut hot = finding(Area::Noise, "thermal-throttle", Severity::Warning, text);
     hot.evidence.push(format!("{events} throttle events during the run"));
     hot.remedy = Some("look after the cooling, then run again".to_owned());
     found.push(hot);
@@ -168,7 +177,7 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, "the latency surface converged".to_owned())
     };
-    let mut verdict = finding("unconverged-cells", severity, text);
+    let mut verdict = finding(Area::Noise, "unconverged-cells", severity, text);
     verdict.evidence.push(format!(
         "of {}: {unstable} ({:.0} %) with several states, {wide} ({:.0} %) with an interval wider than aimed for",
         count(cells.len(), "cell"),
@@ -201,14 +210,14 @@ pub(super) fn other_load(record: &Record) -> Vec<String> {
 fn doubts(record: &Record, found: &mut Vec<Finding>) {
     if let Some(reason) = &record.partial {
         let text = "the run stopped early: what is missing was not measured".to_owned();
-        let mut early = finding("partial-run", Severity::Inconclusive, text);
+        let mut early = finding(Area::Run, "partial-run", Severity::Inconclusive, text);
         early.evidence.push(reason.clone());
         found.push(early);
     }
     if let [first, more @ ..] = record.guards.doubts.as_slice() {
         let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
         let text = format!("measurement conditions are doubtful: {first}{more}");
-        let mut doubtful = finding("doubtful-conditions", Severity::Inconclusive, text);
+        let mut doubtful = finding(Area::Noise, "doubtful-conditions", Severity::Inconclusive, text);
         doubtful.evidence.clone_from(&record.guards.doubts);
         found.push(doubtful);
     }

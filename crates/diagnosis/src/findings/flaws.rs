@@ -1,6 +1,6 @@
 //! Flaws of the platform that deserve a finding: active at an undeclared cost, active in vain, open, or uneven between CPUs.
 
-use record::{Answer, Finding, FlawVerdict, Protection, Record, Severity, Special};
+use record::{Answer, Area, Finding, FlawVerdict, Protection, Record, Severity, Special};
 
 use super::finding;
 
@@ -11,7 +11,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         }
     }
     for text in &record.flaws_uneven {
-        let mut uneven = finding("flaws-uneven", Severity::Warning, text.clone());
+        let mut uneven = finding(Area::Flaws, "flaws-uneven", Severity::Warning, text.clone());
         uneven.mechanism =
             Some("a CPU without the bits or the microcode of the others lacks their workaround".into());
         uneven.remedy = Some("update firmware and microcode, then compare: sidestep flaws".into());
@@ -45,7 +45,7 @@ const STATES: [(&str, Protection, &str, &str); 3] = [
 /// One notice on the flaws of one state, with what would protect.
 fn open(id: &str, says: &str, before: &str, verdicts: &[&FlawVerdict]) -> Finding {
     let ids: Vec<&str> = verdicts.iter().map(|verdict| verdict.id.as_str()).collect();
-    let mut notice = finding(id, Severity::Notice, format!("{says}: {}", ids.join(", ")));
+    let mut notice = finding(Area::Flaws, id, Severity::Notice, format!("{says}: {}", ids.join(", ")));
     let fixed = verdicts.iter().filter_map(|verdict| Some((&verdict.id, verdict.fix.as_ref()?)));
     let mut fixes: Vec<String> = Vec::new();
     for (id, fix) in fixed {
@@ -64,30 +64,30 @@ fn open(id: &str, says: &str, before: &str, verdicts: &[&FlawVerdict]) -> Findin
 
 fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     let kind = match special {
-        Special::PayingUntold => "untold",
+        Special::UndeclaredCost => "untold",
         Special::PayingUnprotected => "unprotected",
     };
     let id = format!("{}-paid-{kind}", verdict.id);
     let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
-    let witnesses = &verdict.witnesses;
-    let mut finding = finding(&id, Severity::Warning, text);
+    let evidence = &verdict.evidence;
+    let mut finding = finding(Area::Flaws, &id, Severity::Warning, text);
     finding.evidence = vec![
         format!("{}: {}", verdict.id, verdict.title),
-        format!("kernel: {}", witnesses.kernel.says),
-        format!("registers: {}", witnesses.registers.says),
-        format!("time: {}", witnesses.time.says),
+        format!("kernel: {}", evidence.kernel.says),
+        format!("registers: {}", evidence.registers.says),
+        format!("time: {}", evidence.time.says),
     ];
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
-    let switches = (!verdict.remedies.is_empty()).then(|| verdict.remedies.join("; "));
-    finding.remedy = verdict.fix.clone().or(switches);
+    let switches: Vec<String> = verdict.switches.iter().map(ToString::to_string).collect();
+    finding.remedy = verdict.fix.clone().or_else(|| (!switches.is_empty()).then(|| switches.join("; ")));
     finding
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Statement, Witnesses, WorkaroundState};
+    use record::{Evidence, Statement, WorkaroundState};
 
     fn verdict(id: &str, protected: Protection, special: Option<Special>) -> FlawVerdict {
         FlawVerdict {
@@ -99,12 +99,12 @@ mod tests {
             protected,
             paid: Answer::Unknown,
             special,
-            witnesses: Witnesses {
+            evidence: Evidence {
                 time: Statement { says: "27.1".into(), ..Statement::default() },
-                ..Witnesses::default()
+                ..Evidence::default()
             },
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            switches: Vec::new(),
             fix: (protected != Protection::Protected).then(|| format!("{id}=on")),
             costs: Vec::new(),
         }
@@ -114,7 +114,7 @@ mod tests {
     fn what_is_paid_or_open_is_found_and_what_is_safe_is_not() {
         let record = Record {
             flaws: vec![
-                verdict("gds", Protection::Protected, Some(Special::PayingUntold)),
+                verdict("gds", Protection::Protected, Some(Special::UndeclaredCost)),
                 verdict("mds", Protection::NotProtected, Some(Special::PayingUnprotected)),
                 verdict("ssb", Protection::OnRequest, None),
                 verdict("retbleed", Protection::NotProtected, None),

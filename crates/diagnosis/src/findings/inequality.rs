@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use machine::CpuSet;
-use record::{Finding, Quality, Record, Scope, Severity, StreamResult};
+use record::{Area, Finding, Quality, Record, Scope, Severity, StreamResult};
 use stats::STANDARD_ERRORS_OF_95;
 
 use super::finding;
@@ -74,13 +74,13 @@ fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding 
         if between_runs > MARGIN {
             let _ = write!(text, ", equal ones of a guest by up to {:.0} % in one run", 100.0 * between_runs);
         }
-        let mut unknown = finding("cpus-unequal", Severity::Inconclusive, text);
+        let mut unknown = finding(Area::Cores, "cpus-unequal", Severity::Inconclusive, text);
         unknown.remedy = Some("sidestep run --only memory --budget 5m, on a quiet machine".to_owned());
         unknown
     } else {
         let cpus = count(results.len(), "CPU");
         let text = format!("{cpus} stream alike ({kernel} within {:.1} %)", 100.0 * spread);
-        finding("cpus-unequal", Severity::Good, text)
+        finding(Area::Cores, "cpus-unequal", Severity::Good, text)
     };
     verdict.evidence = results.iter().take(MOST_NAMED).map(|result| line(result)).collect();
     verdict
@@ -193,7 +193,7 @@ fn unequal_cpus(record: &Record, kernel: &str, groups: &Groups<'_>) -> Finding {
         100.0 * difference.abs(),
         if rest.len() == 1 { "CPU".to_owned() } else { rest.len().to_string() }
     );
-    let mut different = finding("cpus-unequal", Severity::Warning, text);
+    let mut different = finding(Area::Cores, "cpus-unequal", Severity::Warning, text);
     different.evidence = exception.iter().take(MOST_NAMED).map(|result| line(result)).collect();
     different.evidence.extend(rest.iter().take(MOST_NAMED).map(|result| line(result)));
     different.mechanism = Some(where_they_sit(record, &cpus));

@@ -17,7 +17,7 @@ pub(crate) use disturbance::surface_is_doubtful;
 pub(crate) use sharing::BUSY_PORTS_BELOW;
 pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
 
-use record::{Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity};
 
 /// Where the methods are explained.
 pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
@@ -47,15 +47,17 @@ pub fn findings(record: &Record) -> Vec<Finding> {
 }
 
 /// A finding of one sentence, still without evidence.
-fn finding(id: &str, severity: Severity, text: String) -> Finding {
+fn finding(area: Area, id: &str, severity: Severity, text: String) -> Finding {
     Finding {
         id: id.to_owned(),
+        area: Some(area),
         severity,
         text,
         evidence: Vec::new(),
         mechanism: None,
         prediction: None,
         remedy: None,
+        steps: Vec::new(),
         source: Some(METHODOLOGY.to_owned()),
     }
 }

@@ -1,13 +1,13 @@
 //! What others took while the check-up ran, and whether this instance is worse than it has been.
 
-use record::{Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity};
 
 use super::finding;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let Some(neighbours) = &record.neighbours else { return };
     if let Some(why) = &neighbours.give_back {
-        let mut back = finding("give-back", Severity::Warning, why.clone());
+        let mut back = finding(Area::Noise, "give-back", Severity::Warning, why.clone());
         back.evidence.clone_from(&neighbours.shows);
         back.mechanism = Some(
             "a neighbour that stays, or a worse host: one run cannot tell them apart, and both last longer than it".to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         found.push(back);
     }
     if let (Some(first), false) = (neighbours.shows.first(), neighbours.at_work.is_empty()) {
-        let mut at_work = finding("neighbours", Severity::Notice, first.clone());
+        let mut at_work = finding(Area::Noise, "neighbours", Severity::Notice, first.clone());
         at_work.evidence = neighbours.shows.iter().skip(1).cloned().collect();
         at_work.remedy =
             Some("each row's value by epoch is in the record; run again at a quieter time".to_owned());

@@ -1,6 +1,6 @@
 //! Pages: what huge pages would gain, TLB reach against the claim, the cost of a walk.
 
-use record::{ChaseOrder, Finding, OrderedLatency, Record, Severity};
+use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
 
 use super::finding;
@@ -23,7 +23,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 /// The gain where no block was measured in both page sizes.
 fn no_pair(enabled: Option<&str>) -> Finding {
     let text = "gain of huge pages: not measured: no block in both page sizes".to_owned();
-    let mut unknown = finding("huge-page-gain", Severity::Inconclusive, text);
+    let mut unknown = finding(Area::Memory, "huge-page-gain", Severity::Inconclusive, text);
     unknown.evidence.push(format!(
         "transparent huge pages: {}",
         enabled.unwrap_or("unknown (/sys/kernel/mm/transparent_hugepage cannot be read)")
@@ -72,7 +72,7 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
             ("huge-page-gain", Severity::Inconclusive, text)
         }
     };
-    let mut verdict = finding(id, severity, text);
+    let mut verdict = finding(Area::Memory, id, severity, text);
     verdict.evidence = vec![
         format!(
             "random chase in {block}: base pages {}, huge pages {}",
@@ -117,7 +117,7 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     let levels = &record.levels.tlbs;
     if levels.is_empty() {
         let text = "TLB reach is unknown: no boundary stands out of the noise".to_owned();
-        let mut unknown = finding("tlb-reach", Severity::Inconclusive, text);
+        let mut unknown = finding(Area::Memory, "tlb-reach", Severity::Inconclusive, text);
         unknown.evidence.push(format!("{} page counts measured", record.memory.walks.len()));
         unknown.remedy = Some("sidestep run --only memory --full, on a quiet machine".to_owned());
         found.push(unknown);
@@ -144,7 +144,7 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Notice, format!("TLB reach by timing: {} entries; {silent}", sizes.join(" and ")))
     };
-    let mut reach = finding("tlb-reach", severity, text);
+    let mut reach = finding(Area::Memory, "tlb-reach", severity, text);
     reach.evidence = levels
         .iter()
         .map(|level| {
@@ -174,7 +174,7 @@ fn walks(record: &Record, found: &mut Vec<Finding>) {
     let (Some(walk), Some(interval)) = (record.levels.walk_ns, record.levels.walk_interval) else { return };
     let guest = record.machine.identity.hypervisor.is_some();
     let text = format!("missing every TLB costs {} per load", measured(walk, interval, "ns"));
-    let mut cost = finding("walk-cost", Severity::Notice, text);
+    let mut cost = finding(Area::Memory, "walk-cost", Severity::Notice, text);
     cost.evidence
         .push(format!("paired chains, page tables in the caches: {}", measured(walk, interval, "ns")));
     if let Some((difference, between, block)) = order_difference(record) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{Finding, LineTransfer, PairSlowdown, Record, Severity};
+use record::{Area, Finding, LineTransfer, PairSlowdown, Record, Severity};
 use stats::Interval;
 
 use super::finding;
@@ -84,7 +84,7 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
         let pairs = distinct(sharing.iter().copied().copied());
         let named: Vec<String> = pairs.iter().take(MOST_NAMED).map(|(a, b)| format!("{a} and {b}")).collect();
         let text = format!("CPUs {} share one core, which the machine does not say", named.join(", "));
-        let mut hidden = finding("hidden-siblings", Severity::Warning, text);
+        let mut hidden = finding(Area::Cores, "hidden-siblings", Severity::Warning, text);
         hidden.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
         hidden.mechanism = Some(
             "their loops saturate the same execution ports: two hardware threads of one core, shown as two cores"
@@ -120,7 +120,7 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
             ),
         )
     };
-    let mut verdict = finding("hidden-siblings", severity, text);
+    let mut verdict = finding(Area::Cores, "hidden-siblings", severity, text);
     let shown: Vec<&PairSlowdown> =
         if open.is_empty() { measured } else { open.into_iter().copied().collect() };
     verdict.evidence = shown.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
@@ -143,7 +143,7 @@ fn front_ends(record: &Record, found: &mut Vec<Finding>) {
         .collect();
     let Some(first) = sharing.first() else { return };
     let text = format!("CPUs {} and {} have cores of their own but share the front end", first.a, first.b);
-    let mut module = finding("shared-front-end", Severity::Notice, text);
+    let mut module = finding(Area::Cores, "shared-front-end", Severity::Notice, text);
     module.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
     module.mechanism = Some("one fetch and decode unit feeds both: a module".to_owned());
     module.remedy = Some("put busy threads on different modules first".to_owned());
@@ -161,7 +161,7 @@ fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = format!("{} got only part of a core: execution ports were busy", count(hit.len(), "CPU"));
-    let mut busy = finding("busy-sibling", Severity::Warning, text);
+    let mut busy = finding(Area::Noise, "busy-sibling", Severity::Warning, text);
     busy.evidence = hit
         .iter()
         .take(MOST_NAMED)
@@ -211,7 +211,7 @@ fn protocols(record: &Record, found: &mut Vec<Finding>) {
         "a line moves between CPUs in {:.0} ns by compare-and-swap and in {:.0} ns by read-then-write",
         swap.0, message.0
     );
-    let mut note = finding("line-transfer-protocol", Severity::Notice, text);
+    let mut note = finding(Area::Cores, "line-transfer-protocol", Severity::Notice, text);
     note.evidence = vec![
         format!("compare-and-swap {}, one way, typical pair", measured(swap.0, swap.1, "ns")),
         format!("read-then-write {}, one way, typical pair", measured(message.0, message.1, "ns")),

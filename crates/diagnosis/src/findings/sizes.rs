@@ -1,7 +1,7 @@
 //! Sizes of caches against the claim of the machine.
 
 use machine::Bytes;
-use record::{Finding, Level, Quality, Record, Severity};
+use record::{Area, Finding, Level, Quality, Record, Severity};
 use stats::text::listed;
 
 use super::disturbance::other_load;
@@ -30,13 +30,13 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         let names: Vec<&str> = agree.iter().map(|level| level.name.as_str()).collect();
         let (verb, claims) = if names.len() == 1 { ("is", "its claim") } else { ("are", "their claims") };
         let text = format!("{} {verb} consistent with {claims}", listed(&names, "and"));
-        let mut good = finding("cache-sizes", Severity::Good, text);
+        let mut good = finding(Area::Memory, "cache-sizes", Severity::Good, text);
         good.evidence = agree.iter().filter_map(|level| line(level)).collect();
         found.push(good);
     }
     if caches.is_empty() && !record.memory.latency.is_empty() {
         let text = "the latency surface shows no distinguishable levels".to_owned();
-        let mut unknown = finding("cache-sizes", Severity::Inconclusive, text);
+        let mut unknown = finding(Area::Memory, "cache-sizes", Severity::Inconclusive, text);
         unknown.evidence.push(format!("{} cells measured", record.memory.latency.len()));
         unknown.remedy = Some("sidestep run --only memory --full".to_owned());
         found.push(unknown);
@@ -113,7 +113,7 @@ fn disagreement(record: &Record, level: &Level) -> Finding {
     };
     // A larger cache than claimed does no harm.
     let severity = if smaller { Severity::Warning } else { Severity::Notice };
-    let mut different = finding(&id, severity, text);
+    let mut different = finding(Area::Memory, &id, severity, text);
     different.evidence = evidence(record, level);
     different.prediction = Some(format!("{} fits up to {claim} if the claim holds", level.name));
     different.mechanism = Some(mechanism(record, level, smaller));
@@ -194,7 +194,7 @@ fn unseen(record: &Record) -> Option<Finding> {
             "no {name} to be seen: the machine claims {claim}, loads pass from {} to memory",
             before.name
         );
-        let mut gone = finding(&id, Severity::Warning, text);
+        let mut gone = finding(Area::Memory, &id, Severity::Warning, text);
         gone.evidence = vec![line(before).unwrap_or_else(|| latency(before)), latency(last)];
         gone.mechanism = Some(
             "it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)"
@@ -213,7 +213,7 @@ fn unseen(record: &Record) -> Option<Finding> {
             )
         }
     };
-    let mut open = finding(&id, Severity::Inconclusive, text);
+    let mut open = finding(Area::Memory, &id, Severity::Inconclusive, text);
     let seen = seen.unwrap_or(last);
     open.evidence = vec![latency(seen)];
     open.evidence.extend(other_load(record));

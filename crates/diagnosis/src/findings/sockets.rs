@@ -1,7 +1,7 @@
 //! Whether sockets are alike in their own memory, what likely keeps one back, and whether firmware's distances are what was measured.
 
 use models::interconnect::{Matrix, SocketAccount, Verdict, contrast};
-use record::{Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
+use record::{Area, Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
 
 use super::finding;
 use crate::socket_gate::socket_gate;
@@ -23,14 +23,14 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
             count(inference.nodes.len(), "node"),
             links.join(" ")
         );
-        let mut graph = finding("sockets-links", Severity::Notice, text);
+        let mut graph = finding(Area::Memory, "sockets-links", Severity::Notice, text);
         graph.evidence.push(format!("{:.1} ns root mean square are left over", inference.rms));
         graph.remedy = Some(EXPLAIN.to_owned());
         found.push(graph);
     }
     let slit = Matrix::of_machine(&record.machine).ok();
     if let Some(text) = slit.and_then(|slit| contrast(&slit, &measured, &inference)) {
-        let mut differs = finding("sockets-firmware", Severity::Notice, text);
+        let mut differs = finding(Area::Memory, "sockets-firmware", Severity::Notice, text);
         differs.mechanism = Some(
             "the kernel places memory and threads by SLIT; where it is wrong, so are its choices".to_owned(),
         );
@@ -48,15 +48,15 @@ fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
                 .causes
                 .first()
                 .map_or_else(|| format!("{cpus} differ in their own memory"), |cause| cause.text.clone());
-            finding("sockets-unequal", Severity::Warning, text)
+            finding(Area::Memory, "sockets-unequal", Severity::Warning, text)
         }
         (SocketVerdict::Inconclusive, _) => {
             let text = format!("equality of {cpus} in their own memory: undetermined");
-            finding("sockets-unequal", Severity::Inconclusive, text)
+            finding(Area::Memory, "sockets-unequal", Severity::Inconclusive, text)
         }
         (SocketVerdict::Alike, _) => {
             let text = format!("{cpus} are alike in their own memory");
-            finding("sockets-unequal", Severity::Good, text)
+            finding(Area::Memory, "sockets-unequal", Severity::Good, text)
         }
     };
     verdict.evidence.extend(sockets.because.iter().cloned());

@@ -1,7 +1,7 @@
 //! The machine around the measurement: contradicting descriptions, limits, nodes, waking, loaded memory.
 
 use machine::Bytes;
-use record::{ChaseOrder, Conditions, Finding, Record, Severity};
+use record::{Area, ChaseOrder, Conditions, Finding, Record, Severity};
 
 use super::finding;
 use crate::column::{is_latency, sane};
@@ -40,7 +40,7 @@ fn disagreements(record: &Record, found: &mut Vec<Finding>) {
         "what describes this machine contradicts itself"
     };
     let text = format!("{both} on {}", subjects.join(", "));
-    let mut verdict = finding("sysfs-cpuid-disagree", Severity::Notice, text);
+    let mut verdict = finding(Area::Cores, "sysfs-cpuid-disagree", Severity::Notice, text);
     verdict.evidence = disagreements.iter().map(machine::Disagreement::sentence).collect();
     verdict.mechanism = Some(
         "a hypervisor filters one of the two, or firmware describes another part (inference)".to_owned(),
@@ -84,7 +84,7 @@ fn limits(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = "this process may use only part of the machine".to_owned();
-    let mut limited = finding("limited", severity, text);
+    let mut limited = finding(Area::Cores, "limited", severity, text);
     limited.evidence = evidence;
     limited.mechanism = (severity == Severity::Warning).then(|| {
         "a quota stops all threads for part of each period: times near the period are stretched".to_owned()
@@ -102,7 +102,7 @@ fn nodes(record: &Record, found: &mut Vec<Finding>) {
         .collect();
     if !without_cpus.is_empty() {
         let text = format!("{} without CPUs", count(without_cpus.len(), "memory node"));
-        let mut far = finding("memory-only-nodes", Severity::Notice, text);
+        let mut far = finding(Area::Memory, "memory-only-nodes", Severity::Notice, text);
         far.evidence = without_cpus;
         far.mechanism = Some("memory of another kind, such as CXL, HBM or persistent memory".to_owned());
         found.push(far);
@@ -114,7 +114,7 @@ fn nodes(record: &Record, found: &mut Vec<Finding>) {
         });
     if flat {
         let text = format!("firmware says that all {} nodes are equally near", with_cpus.len());
-        let mut claim = finding("flat-distances", Severity::Notice, text);
+        let mut claim = finding(Area::Memory, "flat-distances", Severity::Notice, text);
         claim.evidence.push("every ACPI SLIT distance is 10".to_owned());
         claim.mechanism =
             Some("a table that was never filled in: the scheduler places memory blindly".to_owned());
@@ -159,7 +159,7 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, format!("idle CPUs wake: {within}, after {idle} of idling at worst"))
     };
-    let mut verdict = finding("wake-slow", severity, text);
+    let mut verdict = finding(Area::Cores, "wake-slow", severity, text);
     verdict.evidence.push(evidence);
     match severity {
         Severity::Warning => {
@@ -230,7 +230,7 @@ fn loaded(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = format!("memory latency rises {:.1} times under load", busy.ns / idle.ns);
-    let mut verdict = finding("loaded-latency", Severity::Notice, text);
+    let mut verdict = finding(Area::Memory, "loaded-latency", Severity::Notice, text);
     verdict.evidence = vec![
         format!(
             "idle {}, {}",

@@ -242,6 +242,8 @@ fn stream(cpu: u32) -> StreamResult {
 
 fn said(id: &str, severity: Severity) -> Finding {
     Finding {
+        area: None,
+        steps: Vec::new(),
         id: id.to_owned(),
         severity,
         text: "as it was said".to_owned(),

@@ -2,18 +2,17 @@
 //!
 //! | what | module |
 //! |---|---|
-//! | what a boot must have on its command line, or what the user says of it | [`condition`] |
+//! | what a boot must have on its command line | [`condition`] |
 //! | in which order, how often | [`plan`] |
 //! | all that was measured, which boot counts, and why not | [`journal`] |
 //! | what one boot is, and what else differs | [`facts`] |
 //! | one boot measured, each trial kept at once | [`visit`] |
 //! | when a machine that has just booted is quiet | [`settle`] |
 //! | what the boots amount to | [`mod@inference`] |
-//! | what to change for the next boot, and the unit that resumes | [`boot_loader`], [`mod@unit`] |
+//! | the unit that resumes | [`mod@unit`] |
 //!
 //! All but [`visit`] is pure. Nothing here edits a boot loader or reboots: that is the user's.
 
-pub mod boot_loader;
 pub mod condition;
 pub mod facts;
 pub mod inference;

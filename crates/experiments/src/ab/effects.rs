@@ -1,7 +1,6 @@
 //! Which probes each toggle can move, and which it cannot: one row per toggle, add yours here.
 
 use probes::short::ShortKind;
-use stats::Factors;
 
 /// What to measure when a toggle is flipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,22 +113,11 @@ pub fn effects(toggle: &str) -> Option<&'static Effects> {
     EFFECTS.iter().find(|effects| effects.toggle == toggle)
 }
 
-/// The probes of an experiment, what matters most first: what each toggle can move, then what none of them can, with the
-/// toggles that move it.
-pub fn measured(toggles: &[&Effects]) -> Vec<(ShortKind, Factors)> {
-    let mut kinds: Vec<ShortKind> = Vec::new();
-    let controls = toggles.first().map_or(&[][..], |first| first.controls);
-    let is_control = |kind: &&ShortKind| toggles.iter().all(|effects| effects.controls.contains(kind));
-    let moved = toggles.iter().flat_map(|effects| effects.moves);
-    for kind in moved.chain(controls.iter().filter(is_control)) {
-        if !kinds.contains(kind) {
-            kinds.push(*kind);
-        }
+impl Effects {
+    /// The probes of an experiment, what matters most first, then controls.
+    pub fn measured(&self) -> impl Iterator<Item = ShortKind> {
+        self.moves.iter().chain(self.controls).copied()
     }
-    let movers = |kind: &ShortKind| {
-        Factors::of((0..toggles.len()).filter(|toggle| toggles[*toggle].moves.contains(kind)))
-    };
-    kinds.into_iter().map(|kind| (kind, movers(&kind))).collect()
 }
 
 /// The toggles that a probe sees.
@@ -140,34 +128,6 @@ pub fn seen_toggles() -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_two_toggles_all_is_measured_that_either_moves_and_a_control_is_one_of_both() {
-        let of = |names: &[&str]| {
-            let all: Vec<&Effects> = names.iter().map(|name| effects(name).expect("probes see it")).collect();
-            measured(&all)
-        };
-        let (first, second, both) = (Factors::only(0), Factors::only(1), Factors::of([0, 1]));
-        assert_eq!(
-            of(&["thp", "memory-policy"]),
-            [
-                (ShortKind::RandomChase, both),
-                (ShortKind::CacheChase, first),
-                (ShortKind::MultiplyChain, Factors::NONE)
-            ]
-        );
-        // What moves one is no control of the other.
-        assert_eq!(
-            of(&["memory-policy", "governor"]),
-            [
-                (ShortKind::RandomChase, first),
-                (ShortKind::MultiplyChain, second),
-                (ShortKind::L1Chase, second),
-                (ShortKind::SystemCall, second)
-            ]
-        );
-        assert_eq!(of(&["ssbd"]).last(), Some(&(ShortKind::MultiplyChain, Factors::NONE)));
-    }
 
     #[test]
     fn every_row_names_a_toggle_of_the_catalogue_once_and_no_probe_twice() {

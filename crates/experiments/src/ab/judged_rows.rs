@@ -1,4 +1,4 @@
-//! From a change with its interval to a judged row: what experiments with one toggle, with several, and across reboots share.
+//! From a change with its interval to a judged row: what experiments within a boot and across reboots share.
 
 use record::{Better, ComparisonRow};
 use stats::{Comparison, Interval, Verdict, benjamini_hochberg};

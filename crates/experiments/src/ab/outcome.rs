@@ -1,15 +1,15 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
+    AaControl, AaRow, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
-use stats::{Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
+use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
-use super::course::Course;
 use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
 use super::sentence::{headline, sentence};
-use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Taken, Trial};
+use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Trial, TrialSet};
+use super::trial_log::TrialLog;
 
 /// The treatment where two programs take turns.
 pub const TWO_PROGRAMS: &str = "two programs";
@@ -48,35 +48,26 @@ pub struct Declared {
     pub seed: u64,
 }
 
-/// The experiment as its outcome sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Ran<'a> {
-    /// All that happened.
-    pub course: &'a Course,
-    /// What every trial measured.
-    pub rows: &'a [RowSpec],
-    /// What was watched beside.
-    pub guards: &'a [GuardSpec],
-}
-
 /// What an experiment with one toggle, or two programs, amounts to.
 pub fn outcome(
-    course: &Course,
+    trial_log: &TrialLog,
     rows: &[RowSpec],
     guards: &[GuardSpec],
     labels: &Labels,
     declared: &Declared,
 ) -> ExperimentOutcome {
-    let ran = Ran { course, rows, guards };
-    let guarded = course.trials.guarded(guards);
+    let guarded = trial_log.trials.guarded(guards);
     let mut notes = labels.notes.clone();
-    let measured = ran.measured(&guarded, &mut notes);
+    let measured = measured(trial_log, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
-        let judged = ran.judged(&measured, of_controls, &guarded, declared.margin, |_| labels.b.clone());
-        judged.into_iter().map(|(.., row)| row).collect::<Vec<_>>()
+        let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
+        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.b)
     });
-    let twin_guarded = course.twin_trials.guarded(guards);
-    let twin_logs = |row, effect| course.twin_trials.block_logs(row, effect, &twin_guarded);
+    let aa_guarded = trial_log.aa_trials.guarded(guards);
+    let aa_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
+        let logs = trial_log.aa_trials.block_logs(index, Factors::ONE, &aa_guarded);
+        aa_row(&spec.name, "", &logs)
+    });
     let mut found = ExperimentOutcome {
         schema: EXPERIMENT_SCHEMA,
         sentence: String::new(),
@@ -87,11 +78,11 @@ pub fn outcome(
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
-        aa: ran.aa(course.twin_trials.blocks(), |_| String::new(), twin_logs),
-        pair_counts: counts(&course.trials, &guarded, guards),
-        failures: failures(course),
-        drift: drift(course),
-        ended: course.ended,
+        aa: aa_control(&trial_log.aa_control, aa_rows.collect(), trial_log.aa_trials.blocks()),
+        pair_counts: counts(&trial_log.trials, &guarded, guards),
+        failures: failures(trial_log),
+        drift: drift(trial_log),
+        ended: trial_log.ended,
         margin_percent: 100.0 * declared.margin,
         precision_percent: 100.0 * declared.precision,
         aggregate: labels.aggregate.clone(),
@@ -100,7 +91,7 @@ pub fn outcome(
         started_utc: labels.started_utc.clone(),
         seed: declared.seed,
         elapsed_s: 0.0,
-        raw: raw(course),
+        raw: raw(trial_log),
     };
     found.sentence = sentence(&found, &labels.called);
     found
@@ -111,92 +102,57 @@ pub fn has_verdict(found: &ExperimentOutcome) -> bool {
     headline(found).is_some_and(|row| row.row.verdict != Verdict::Inconclusive)
 }
 
-impl Ran<'_> {
-    /// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
-    pub(super) fn measured(&self, guarded: &Guarded, notes: &mut Vec<String>) -> Vec<usize> {
-        let taken = &self.course.trials;
-        let mut measured = Vec::new();
-        for (index, spec) in self.rows.iter().enumerate() {
-            let of_cell = |cell| taken.values_in(cell, index, guarded);
-            let all: Vec<f64> = Cell::all(taken.factors).flat_map(of_cell).collect();
-            if too_many_zeros(&all) {
-                notes.push(format!("{}: left out, {}", spec.name, spec.zero));
-            } else if !all.is_empty() {
-                measured.push(index);
-            }
+/// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
+fn measured<'r>(
+    trial_log: &TrialLog,
+    rows: &'r [RowSpec],
+    guarded: &Guarded,
+    notes: &mut Vec<String>,
+) -> Vec<(usize, &'r RowSpec)> {
+    let mut measured = Vec::new();
+    for (index, spec) in rows.iter().enumerate() {
+        let all = in_both_states(&trial_log.trials, index, guarded).concat();
+        if too_many_zeros(&all) {
+            notes.push(format!("{}: left out, {}", spec.name, spec.zero));
+        } else if !all.is_empty() {
+            measured.push((index, spec));
         }
-        measured
     }
+    measured
+}
 
-    /// Every effect on every row of a family, or of the controls, widened by what the twin showed; effects of one row together.
-    pub(super) fn judged(
-        &self,
-        measured: &[usize],
-        of_controls: bool,
-        guarded: &Guarded,
-        margin: f64,
-        candidate: impl Fn(Factors) -> String,
-    ) -> Vec<(Factors, usize, ExperimentRow)> {
-        let taken = &self.course.trials;
-        let (mut rows, mut costs) = (Vec::new(), Vec::new());
-        for index in measured.iter().filter(|index| self.rows[**index].is_control() == of_controls) {
-            let spec = &self.rows[*index];
-            for effect in Factors::effects(taken.factors) {
-                let change = Comparison::of_log_ratios(&taken.block_logs(*index, effect, guarded));
-                let Some((change, sides)) = change.zip(sides(taken, *index, effect, guarded)) else {
-                    continue;
-                };
-                let change = change.widened(self.course.twin.widening);
-                let row = ExperimentRow {
-                    row: draft(&spec.into(), &change, sides, candidate(effect)),
-                    ratio: change.ratio,
-                    ratio_interval: change.interval,
-                    quads: change.pairs,
-                };
-                rows.push((effect, *index, row));
-                costs.push(as_cost(change, spec.better));
-            }
-        }
-        let family = rows.iter_mut().map(|(.., row)| &mut row.row).zip(costs).collect();
-        judge(family, margin, PASSES_PER_BLOCK);
-        rows
-    }
-
-    /// The twin of so many blocks: what each row showed in place of each effect.
-    pub(super) fn aa(
-        &self,
-        blocks: usize,
-        name: impl Fn(Factors) -> String,
-        logs: impl Fn(usize, Factors) -> Vec<f64>,
-    ) -> AaTwin {
-        let effects = Factors::effects(self.course.trials.factors);
-        let rows = self.rows.iter().enumerate().flat_map(|(index, spec)| {
-            let of_effect = |effect: &Factors| aa_row(&spec.name, &name(*effect), &logs(index, *effect));
-            effects.iter().filter_map(of_effect).collect::<Vec<_>>()
+/// The change of every row of a family, widened by what the A/A control showed.
+fn judged<'r>(
+    family: impl Iterator<Item = (usize, &'r RowSpec)>,
+    trial_log: &TrialLog,
+    guarded: &Guarded,
+    margin: f64,
+    candidate: &str,
+) -> Vec<ExperimentRow> {
+    let taken = &trial_log.trials;
+    let (mut rows, mut costs) = (Vec::new(), Vec::new());
+    for (index, spec) in family {
+        let change = Comparison::of_log_ratios(&taken.block_logs(index, Factors::ONE, guarded));
+        let [a, b] = in_both_states(taken, index, guarded);
+        let Some((change, sides)) = change.zip(Sides::of([&a, &b])) else { continue };
+        let change = change.widened(trial_log.aa_control.widening);
+        rows.push(ExperimentRow {
+            row: draft(&spec.into(), &change, sides, candidate.to_owned()),
+            ratio: change.ratio,
+            ratio_interval: change.interval,
+            blocks: change.pairs,
         });
-        twin(&self.course.twin, rows.collect(), blocks)
+        costs.push(as_cost(change, spec.better));
     }
+    judge(rows.iter_mut().map(|row| &mut row.row).zip(costs).collect(), margin, PASSES_PER_BLOCK);
+    rows
 }
 
-/// The values between which an effect leads: the two states, or what they would be on average over those of the other toggles.
-fn sides(taken: &Taken, row: usize, effect: Factors, guarded: &Guarded) -> Option<Sides> {
-    let cells = || Cell::all(taken.factors);
-    let values: Vec<Vec<f64>> = cells().map(|cell| taken.values_in(cell, row, guarded)).collect();
-    if let [a, b] = values.as_slice() {
-        return Sides::of([a, b]);
-    }
-    let logs = values.iter().map(|values| stats::median(values).map(f64::ln));
-    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
-    let set: Vec<f64> = cells().filter(|cell| effect.are_set(*cell)).map(|cell| logs[cell.index()]).collect();
-    let with = set.iter().sum::<f64>() / set.len() as f64;
-    let samples = [-1.0, 1.0].map(|side| {
-        cells().filter(|cell| effect.sign(*cell) * side > 0.0).map(|cell| values[cell.index()].len()).sum()
-    });
-    let without = with - effect.contrast(&logs);
-    Some(Sides { a: (without.exp(), None), b: (with.exp(), None), samples })
+fn in_both_states(taken: &TrialSet, row: usize, guarded: &Guarded) -> [Vec<f64>; 2] {
+    [Arm::A, Arm::B].map(|arm| taken.values_in(arm.into(), row, guarded))
 }
 
-/// What a row showed where nothing was to be seen; of a factorial experiment in place of which effect.
+/// What a row showed where nothing was to be seen; with several states in place of which effect.
 pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
     let found = Comparison::of_log_ratios(logs)?;
     let interval: Option<Interval> = found.interval.map(|interval| interval.map(percent));
@@ -209,20 +165,20 @@ pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
     })
 }
 
-/// The twin with its rows.
-pub(crate) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
-    AaTwin {
+/// The A/A control with its rows.
+pub(crate) fn aa_control(aa_control: &stats::AaControl, rows: Vec<AaRow>, blocks: usize) -> AaControl {
+    AaControl {
         rows,
-        quads: blocks,
-        alarms: twin.alarms,
-        alarms_by_chance: twin.alarms_by_chance,
-        widening: twin.widening,
-        contaminated: twin.is_contaminated(),
+        blocks: blocks,
+        alarms: aa_control.alarms,
+        alarms_by_chance: aa_control.alarms_by_chance,
+        widening: aa_control.widening,
+        contaminated: aa_control.is_contaminated(),
     }
 }
 
 /// What became of the passes.
-pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
+pub(crate) fn counts(taken: &TrialSet, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
     let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, passes)| **passes > 0);
     let lopsided = guards.iter().zip(&guarded.lopsided).filter_map(|(spec, trials)| {
         Some(LopsidedGuard { guard: spec.name.to_owned(), trials: trials.clone()? })
@@ -239,16 +195,15 @@ pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> 
     }
 }
 
-/// Failed runs of each state. In a twin that ran apart all states are the baseline.
-pub(crate) fn failures(course: &Course) -> Vec<Failures> {
-    let factors = course.trials.factors;
+/// Failed runs of each state. In an A/A control that ran apart all states are the baseline.
+pub(crate) fn failures(trial_log: &TrialLog) -> Vec<Failures> {
+    let factors = trial_log.trials.factors;
     let of_state = |cell: Cell| {
-        let proper = course.trials.trials.iter().zip(&course.trials.cells);
+        let proper = trial_log.trials.trials.iter().zip(&trial_log.trials.cells);
         let proper = proper.filter(move |(_, have)| **have == cell).map(|(trial, _)| trial);
-        let twin = course.twin_trials.trials.iter().filter(move |_| cell == Cell::BASELINE);
-        let rehearsal =
-            course.rehearsal.iter().filter(move |(have, _)| *have == cell).map(|(_, trial)| trial);
-        proper.chain(twin).chain(rehearsal)
+        let aa_control = trial_log.aa_trials.trials.iter().filter(move |_| cell == Cell::BASELINE);
+        let warmup = trial_log.warmup.iter().filter(move |(have, _)| *have == cell).map(|(_, trial)| trial);
+        proper.chain(aa_control).chain(warmup)
     };
     Cell::all(factors)
         .filter_map(|cell| {
@@ -261,8 +216,8 @@ pub(crate) fn failures(course: &Course) -> Vec<Failures> {
 }
 
 /// The first guard is the arithmetic probe between the trials.
-pub(super) fn drift(course: &Course) -> SeenDrift {
-    let readings = course.trials.column(|trial| trial.guards.first().copied());
+fn drift(trial_log: &TrialLog) -> SeenDrift {
+    let readings = trial_log.trials.column(|trial| trial.guards.first().copied());
     let readings: Vec<f64> = readings.into_iter().filter(|reading| reading.is_finite()).collect();
     let steps = stats::change_points(&readings);
     SeenDrift {
@@ -272,18 +227,18 @@ pub(super) fn drift(course: &Course) -> SeenDrift {
 }
 
 /// Every trial, the A/A ones first.
-pub(crate) fn raw(course: &Course) -> Vec<RawTrial> {
+pub(crate) fn raw(trial_log: &TrialLog) -> Vec<RawTrial> {
     let finite = |values: &[f64]| values.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect();
-    let of = |taken: &Taken, twin: bool| {
+    let of = |taken: &TrialSet, aa: bool| {
         let trial = |(cell, trial): (&Cell, &Trial)| RawTrial {
-            twin,
+            aa,
             state: cell.letters(taken.factors),
             values: finite(&trial.values),
             guards: finite(&trial.guards),
         };
         taken.cells.iter().zip(&taken.trials).map(trial).collect::<Vec<_>>()
     };
-    let mut all = of(&course.twin_trials, true);
-    all.extend(of(&course.trials, false));
+    let mut all = of(&trial_log.aa_trials, true);
+    all.extend(of(&trial_log.trials, false));
     all
 }

@@ -13,10 +13,10 @@ use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::short::{ShortKind, ShortProbe, ShortProbeError, ShortSetup};
 use record::Better;
-use stats::{Arm, Cell, Factors, Random};
+use stats::{Cell, Factors, Random};
 
 use super::drift_probe::DriftProbe;
-use super::effects::{Effects, effects, measured, seen_toggles};
+use super::effects::{Effects, effects, seen_toggles};
 use super::layout::Layout;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
@@ -36,10 +36,6 @@ const STREAM_OF_LAYOUTS: u64 = 1;
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
 
-/// Toggles that decide about pages can be flipped together up to this number: each combination of their states has
-/// buffers of its own, of a quarter of a gibibyte.
-const PAGE_TOGGLES_MAX: usize = 2;
-
 /// Why probes cannot be the subject.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeSubjectError {
@@ -53,15 +49,6 @@ pub enum ProbeSubjectError {
         toggle: String,
         /// The toggles that a probe sees.
         seen: String,
-    },
-    /// Too many toggles want buffers of their own.
-    #[error(
-        "{toggles} all decide about pages, and each of their combinations wants buffers of its own; flip at most \
-         {PAGE_TOGGLES_MAX} of them at once"
-    )]
-    TooManyBuffers {
-        /// Their names.
-        toggles: String,
     },
     /// The counter cannot be used.
     #[error(transparent)]
@@ -106,9 +93,7 @@ struct Row {
 /// Runs probes in the calling thread, which is pinned.
 pub struct ProbeSubject {
     rows: Vec<Row>,
-    /// The toggles that decide about pages.
-    of_pages: Factors,
-    /// The states that have buffers of their own: the combinations of those toggles.
+    /// The states that have buffers of their own: both where the toggle decides about pages, else one that both share.
     laid: Vec<Cell>,
     /// Makes the states.
     pub switcher: Switcher,
@@ -125,35 +110,31 @@ pub struct ProbeSubject {
 }
 
 impl ProbeSubject {
-    /// Starts the probes that see the toggles; the clock starts before, and being ready takes `limit_s` at most.
+    /// Starts the probes that see the toggle; the clock starts before, and being ready takes `limit_s` at most.
     ///
     /// # Errors
     /// A toggle that no probe sees, a probe that cannot be started, a state that cannot be made, or too little time.
     pub fn start(
-        toggles: &[&str],
+        toggle: &str,
         switcher: Switcher,
         identity: &Identity,
         cpu: CpuId,
         seed: u64,
         limit_s: f64,
     ) -> Result<Self, ProbeSubjectError> {
-        let unseen = |toggle: &str| ProbeSubjectError::Unseen {
+        let effects = effects(toggle).ok_or_else(|| ProbeSubjectError::Unseen {
             toggle: toggle.to_owned(),
             seen: seen_toggles().join(", "),
-        };
-        let effects: Vec<&Effects> = toggles
-            .iter()
-            .map(|toggle| effects(toggle).ok_or_else(|| unseen(toggle)))
-            .collect::<Result<_, _>>()?;
-        Self::start_with(&effects, switcher, identity, cpu, seed, limit_s)
+        })?;
+        Self::start_with(effects, switcher, identity, cpu, seed, limit_s)
     }
 
-    /// The same with what each factor may move, be it a toggle or not.
+    /// The same with what may be moved, be it by a toggle or not.
     ///
     /// # Errors
     /// A probe that cannot be started, a state that cannot be made, or too little time.
     pub fn start_with(
-        effects: &[&Effects],
+        effects: &Effects,
         switcher: Switcher,
         identity: &Identity,
         cpu: CpuId,
@@ -163,17 +144,11 @@ impl ProbeSubject {
         let begun = Instant::now();
         // No number of seconds stands for no end.
         let end = after(begun, limit_s);
-        let of_pages = Factors::of((0..effects.len()).filter(|index| effects[*index].buffers_per_state));
-        if of_pages.order() > PAGE_TOGGLES_MAX {
-            let names: Vec<&str> = of_pages.members().map(|index| effects[index].toggle).collect();
-            return Err(ProbeSubjectError::TooManyBuffers { toggles: names.join(", ") });
-        }
         let rate = TickRate::calibrate(CALIBRATION_NS)?;
         let sampler = Sampler::new(cpu, rate, ControlLoops::of(identity)).until(end);
         let mut subject = Self {
             rows: Vec::new(),
-            of_pages,
-            laid: Cell::all(effects.len()).filter(|cell| cell.within(of_pages) == *cell).collect(),
+            laid: if effects.buffers_per_state { Cell::all(1).collect() } else { vec![Cell::BASELINE] },
             switcher,
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
@@ -195,15 +170,14 @@ impl ProbeSubject {
 
     fn start_rows(
         &mut self,
-        effects: &[&Effects],
+        effects: &Effects,
         sampler: &Sampler,
         seed: u64,
         limit_s: f64,
     ) -> Result<(), ProbeSubjectError> {
         let mut pages = Vec::new();
-        let wanted = measured(effects);
-        let rows = wanted.len();
-        for (kind, moved_by) in wanted {
+        let rows = effects.measured().count();
+        for kind in effects.measured() {
             let (mut probes, mut layout) = (Vec::new(), Layout::default());
             let from_s = self.elapsed_s();
             for state in self.laid.clone() {
@@ -224,23 +198,24 @@ impl ProbeSubject {
                     _ => no_time,
                 })?;
                 if kind == ShortKind::RandomChase {
-                    pages.extend(probe.pages().map(|pages| (state, pages)));
+                    pages.extend(probe.pages());
                 }
                 probes.push(probe);
             }
+            let is_control = effects.controls.contains(&kind);
             let spec = RowSpec {
                 name: kind.name().to_owned(),
-                group: if moved_by.is_empty() { "control" } else { "probe" }.to_owned(),
+                group: if is_control { "control" } else { "probe" }.to_owned(),
                 unit: probes[0].unit().to_owned(),
                 better: Better::Lower,
-                moved_by,
+                moved_by: if is_control { Factors::NONE } else { Factors::ONE },
                 zero: "",
             };
             layout.tried(from_s, self.elapsed_s());
             layout.times = 1;
             self.rows.push(Row { spec, probes, layout });
         }
-        self.notes.extend(same_pages(&pages, self.of_pages));
+        self.notes.extend(same_pages(&pages));
         Ok(())
     }
 
@@ -276,8 +251,7 @@ impl ProbeSubject {
                 break;
             }
             // Shared buffers are no matter of a state, and one less switch is made.
-            let guard =
-                if self.of_pages.is_empty() { None } else { Some(self.switcher.make(self.laid[index])?) };
+            let guard = if self.laid.len() == 1 { None } else { Some(self.switcher.make(self.laid[index])?) };
             let row = &mut self.rows[row];
             let before = row.probes[index].pages();
             // Without memory for the new ones the old ones serve on.
@@ -312,28 +286,14 @@ fn is_past(end: Option<Instant>) -> bool {
 }
 
 /// Says which pages each state was given; if all are the same, that there is nothing of pages to compare.
-fn same_pages(pages: &[(Cell, Pages)], of_pages: Factors) -> Option<String> {
-    let ((_, first), others) = pages.split_first()?;
-    if others.is_empty() {
-        return None;
-    }
-    if others.iter().all(|(_, pages)| pages.page_bytes == first.page_bytes) {
-        let states = if others.len() == 1 { "both states" } else { "all states" };
-        let size = first.page_bytes;
-        return Some(format!("the kernel gave {states} pages of {size}: no difference here is one of pages"));
-    }
-    let of_state = |(state, pages): &(Cell, Pages)| {
-        // Only the toggles that decide about pages are told apart.
-        let letters = of_pages.members().map(|toggle| if state.arm(toggle) == Arm::A { 'A' } else { 'B' });
-        format!("{} in pages of {}", letters.collect::<String>(), pages.page_bytes)
-    };
-    let told: Vec<String> = pages.iter().map(of_state).collect();
-    let apart = if told.len() > 2 {
-        "; each has a place of its own in memory, which is part of the difference"
+fn same_pages(pages: &[Pages]) -> Option<String> {
+    let [a, b] = pages else { return None };
+    let (a, b) = (a.page_bytes, b.page_bytes);
+    Some(if a == b {
+        format!("the kernel gave both states pages of {a}: no difference here is one of pages")
     } else {
-        ""
-    };
-    Some(format!("buffers of random-chase: {}{apart}", told.join(", ")))
+        format!("buffers of random-chase: A in pages of {a}, B in pages of {b}")
+    })
 }
 
 impl Subject for ProbeSubject {
@@ -361,8 +321,9 @@ impl Subject for ProbeSubject {
 
     fn trial(&mut self, state: Cell) -> Result<Trial, SwitchingError> {
         let guard = self.switcher.make(state)?;
-        let (samples, end, buffers) = (self.samples, self.end, state.within(self.of_pages));
-        let laid = self.laid.iter().position(|laid| *laid == buffers).expect("each combination was laid");
+        let (samples, end) = (self.samples, self.end);
+        // Of one that both share, the first.
+        let laid = self.laid.iter().position(|laid| *laid == state).unwrap_or(0);
         let mut best_of = |row: &mut Row| {
             let probe = &mut row.probes[laid];
             let in_time = (0..samples).take_while(|_| !is_past(end));

@@ -25,7 +25,11 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
     } else {
         of_toggle(row, &found.b, &subject(called, &row.row.name), Further::pairs(found.ended))
     };
-    [Some(finding), controls(found), twin(found, row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [Some(finding), controls(found), aa_control(found, row)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What more of would tell where it is not known.
@@ -41,18 +45,14 @@ impl Further {
     /// Boots of both arms.
     pub(super) const BOOTS: Self = Self { units: "boots", what: Some("boots of each") };
 
+    /// Pairs of runs, unless enough were taken.
     fn pairs(ended: Ended) -> Self {
-        Self::of("quads", "pairs", ended)
-    }
-
-    /// More of `what`, in whole `units`, unless enough were taken.
-    pub(super) fn of(units: &'static str, what: &'static str, ended: Ended) -> Self {
-        Self { units, what: Some(what).filter(|_| ended != Ended::Precise) }
+        Self { units: "quads", what: Some("pairs").filter(|_| ended != Ended::Precise) }
     }
 }
 
 /// What a row is called: the user's program, something of it, or a probe by its name.
-pub(super) fn subject(called: &str, row: &str) -> String {
+fn subject(called: &str, row: &str) -> String {
     match (called, row) {
         ("", name) => name.to_owned(),
         (called, WALL_TIME) => called.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn subject(called: &str, row: &str) -> String {
 pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Further) -> String {
     let margin = points_in_words(row.row.margin_percent);
     match row.row.verdict {
-        Verdict::Slower | Verdict::Faster => format!("{b} {}", makes(row, subject, Number::Singular)),
+        Verdict::Slower | Verdict::Faster => format!("{b} {}", makes(row, subject)),
         Verdict::Equivalent => {
             format!("{b} makes no difference beyond {margin} % to {subject}: {}", change(row))
         }
@@ -150,7 +150,7 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
     })
 }
 
-pub(super) fn failed(failures: &Failures) -> String {
+fn failed(failures: &Failures) -> String {
     format!("{} of {}: {}", failures.failed, machine::counted(failures.of, "run"), failures.example)
 }
 
@@ -161,33 +161,23 @@ fn nothing(found: &ExperimentOutcome) -> String {
     }
 }
 
-/// Of how many things a verb speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
-    /// `makes`
-    Singular,
-    /// `make`
-    Plural,
-}
-
 /// What is done to something for certain, verb first.
-pub(super) fn makes(row: &ExperimentRow, subject: &str, number: Number) -> String {
+fn makes(row: &ExperimentRow, subject: &str) -> String {
     let is_time = row.row.better == Better::Lower
         && matches!(row.row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
     let (size, ends) = (magnitude(row), ends(row));
-    let s = if number == Number::Singular { "s" } else { "" };
     match row.row.verdict {
         Verdict::Slower if is_time && row.ratio >= TIMES_FROM => {
-            format!("make{s} {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
+            format!("makes {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
         }
         Verdict::Slower if is_time && !subject.contains(" of ") => {
-            format!("make{s} {subject} {size} % slower{ends}")
+            format!("makes {subject} {size} % slower{ends}")
         }
         Verdict::Faster if is_time && !subject.contains(" of ") => {
-            format!("make{s} {subject} take {size} % less time{ends}")
+            format!("makes {subject} take {size} % less time{ends}")
         }
-        _ if row.row.change_percent > 0.0 => format!("raise{s} {subject} by {size} %{ends}"),
-        _ => format!("lower{s} {subject} by {size} %{ends}"),
+        _ if row.row.change_percent > 0.0 => format!("raises {subject} by {size} %{ends}"),
+        _ => format!("lowers {subject} by {size} %{ends}"),
     }
 }
 
@@ -196,7 +186,7 @@ fn ratio_ends(row: &ExperimentRow) -> String {
 }
 
 /// What an inconclusive row wants.
-pub(super) fn wanted(row: &ExperimentRow, further: Further) -> String {
+fn wanted(row: &ExperimentRow, further: Further) -> String {
     let more = match (row.row.further_runs, further.what) {
         (Some(runs), Some(what)) if runs > RUNS_FORECAST_MAX => {
             Some(format!("more than {RUNS_FORECAST_MAX} further {what}"))
@@ -222,7 +212,7 @@ fn controls(found: &ExperimentOutcome) -> Option<String> {
     Some(format!("{word} moved {}", change(moved)))
 }
 
-fn twin(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
+fn aa_control(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
     let aa = found.aa.rows.iter().find(|aa| aa.name == row.row.name)?;
     Some(format!("A/A {} %", points_in_words(aa.change_percent.abs())))
 }

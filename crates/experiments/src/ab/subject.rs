@@ -1,4 +1,4 @@
-//! What an experiment is made around, seen from its course: rows, guards, one trial at a time.
+//! What an experiment is made around, seen from its log: rows, guards, one trial at a time.
 
 use record::Better;
 use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, lopsided_p, quad_means};
@@ -96,7 +96,7 @@ pub trait Subject {
 
 /// Trials in the order taken, in whole blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Taken {
+pub struct TrialSet {
     /// How many toggles are flipped, or 1 for two programs.
     pub factors: usize,
     /// The state that each trial stands for.
@@ -107,7 +107,7 @@ pub struct Taken {
     pub unfinished: usize,
 }
 
-impl Taken {
+impl TrialSet {
     /// Nothing yet, of an experiment with so many toggles.
     pub fn of(factors: usize) -> Self {
         Self { factors, cells: Vec::new(), trials: Vec::new(), unfinished: 0 }
@@ -233,7 +233,7 @@ impl Taken {
     /// What must be nothing: half of what the effect in the mirrored pass of each block differs from that in the first
     /// pass, in which the very same states were taken. It spreads as the mean of both does. Block by block, NaN where a
     /// pass is missing.
-    pub fn twin_logs(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
+    pub fn aa_logs(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
         let contrasts = guarded.masked(&self.contrasts(row, effect));
         let (blocks, _) = contrasts.as_chunks::<PASSES_PER_BLOCK>();
         blocks.iter().map(|[first, mirrored]| (mirrored - first) / 2.0).collect()
@@ -253,9 +253,9 @@ mod tests {
     const WATCHED: usize = 1;
 
     /// Four states that are one, and a guard that `moves` by state and noise.
-    fn nothing_changed(seed: u64, moves: impl Fn(usize, f64, &mut Random) -> bool) -> Taken {
+    fn nothing_changed(seed: u64, moves: impl Fn(usize, f64, &mut Random) -> bool) -> TrialSet {
         let mut random = Random::new(seed);
-        let mut taken = Taken::of(2);
+        let mut taken = TrialSet::of(2);
         for _ in 0..BLOCKS {
             let cells = mirrored_block(2, &mut random);
             let mut trial = |cell: &Cell| {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// Over many experiments: the mean change of the watched state, in standard deviations of a run, and the share of alarms at 5 %.
-    fn seen(of: impl Fn(&Taken) -> Guarded, moves: fn(usize, f64, &mut Random) -> bool) -> [f64; 2] {
+    fn seen(of: impl Fn(&TrialSet) -> Guarded, moves: fn(usize, f64, &mut Random) -> bool) -> [f64; 2] {
         const EXPERIMENTS: u64 = 300;
         let watched = Cell::all(2).nth(WATCHED).expect("there are four");
         let (mut sum, mut alarms) = (0.0, 0.0);
@@ -289,7 +289,7 @@ mod tests {
     fn a_guard_that_sees_what_is_slow_in_one_state_only_does_not_make_that_state_fast() {
         // One state draws what disturbs it, and is slow then: a sixth of its runs.
         let moves = |state: usize, noise: f64, _: &mut Random| state == WATCHED && noise > 1.0;
-        let dropped = |taken: &Taken| {
+        let dropped = |taken: &TrialSet| {
             let readings = taken.column(|trial| trial.guards.first().copied());
             let guard = Guard { name: "steal", by_trial: &readings, tolerance: 0.5 };
             guarded_passes(&[guard], taken.passes(), 4)

@@ -5,7 +5,7 @@ use stats::{Arm, Cell, Factors, Random, Shift, Verdict};
 
 use super::outcome::Declared;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
-use super::{Course, Labels, Progress, Rules, Standing, outcome, run};
+use super::{Labels, Progress, Rules, Standing, TrialLog, outcome, run};
 
 /// No progress is shown.
 struct NoProgress;
@@ -105,8 +105,8 @@ impl Subject for Simulated {
 
 const RULES: Rules = Rules { precision: 0.005, budget_s: 400.0, pairs: None, seed: 3 };
 
-fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, ExperimentOutcome) {
-    let course = run(&mut subject, rules, &mut NoProgress).expect("it cannot fail");
+fn run_trials(mut subject: Simulated, rules: &Rules) -> (TrialLog, ExperimentOutcome) {
+    let trial_log = run(&mut subject, rules, &mut NoProgress).expect("it cannot fail");
     let labels = Labels {
         called: "this program".to_owned(),
         a: "x=off".to_owned(),
@@ -114,12 +114,12 @@ fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, ExperimentOutcome)
         ..Labels::default()
     };
     let declared = Declared { margin: 0.01, precision: rules.precision, seed: rules.seed };
-    let found = outcome(&course, &subject.rows(), &subject.guards(), &labels, &declared);
-    (course, found)
+    let found = outcome(&trial_log, &subject.rows(), &subject.guards(), &labels, &declared);
+    (trial_log, found)
 }
 
-fn whole_quads_only(course: &Course) {
-    for taken in [&course.twin_trials, &course.trials] {
+fn whole_blocks_only(trial_log: &TrialLog) {
+    for taken in [&trial_log.aa_trials, &trial_log.trials] {
         assert_eq!(taken.trials.len() % 4, 0);
         for quad in taken.cells.chunks(4) {
             assert!(quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1], "{quad:?}");
@@ -137,8 +137,8 @@ fn a_planted_cost_is_found_whatever_the_machine_does_meanwhile() {
     ];
     for (name, disturbance) in disturbances {
         let subject = Simulated { effect: 0.05, disturbance, ..Simulated::default() };
-        let (course, found) = conduct(subject, &RULES);
-        whole_quads_only(&course);
+        let (trial_log, found) = run_trials(subject, &RULES);
+        whole_blocks_only(&trial_log);
         let row = &found.rows[0];
         assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.sentence);
         assert!((row.ratio.ln() - 0.05).abs() < 0.02, "{name}: {}", row.ratio);
@@ -152,7 +152,7 @@ fn nothing_is_seldom_called_something() {
     for seed in 0..60 {
         let disturbance: Disturbance = |now_s| 0.03 * (now_s / 7.0).sin() + 0.001 * now_s;
         let subject = Simulated { random: Random::new(seed), disturbance, ..Simulated::default() };
-        let (_, found) = conduct(subject, &Rules { seed, ..RULES });
+        let (_, found) = run_trials(subject, &Rules { seed, ..RULES });
         claims += usize::from(matches!(found.rows[0].row.verdict, Verdict::Slower | Verdict::Faster));
     }
     assert!(claims <= 2, "{claims} of 60 experiments with nothing to find");
@@ -160,40 +160,40 @@ fn nothing_is_seldom_called_something() {
 
 #[test]
 fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
-    let (course, found) = conduct(Simulated { noise: 0.001, ..Simulated::default() }, &RULES);
-    assert_eq!(course.ended, Ended::Precise);
+    let (trial_log, found) = run_trials(Simulated { noise: 0.001, ..Simulated::default() }, &RULES);
+    assert_eq!(trial_log.ended, Ended::Precise);
     assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.sentence);
-    let (course, found) = conduct(Simulated { noise: 0.2, ..Simulated::default() }, &RULES);
-    assert_eq!((course.ended, found.rows[0].row.verdict), (Ended::BudgetSpent, Verdict::Inconclusive));
+    let (trial_log, found) = run_trials(Simulated { noise: 0.2, ..Simulated::default() }, &RULES);
+    assert_eq!((trial_log.ended, found.rows[0].row.verdict), (Ended::BudgetSpent, Verdict::Inconclusive));
     assert!(found.rows[0].row.further_runs.is_some_and(|pairs| pairs > 0));
 }
 
 #[test]
 fn the_budget_holds_for_twin_and_experiment_together() {
     let mut subject = Simulated { noise: 0.05, ..Simulated::default() };
-    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
+    let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     assert!(subject.now_s <= RULES.budget_s, "{}", subject.now_s);
     assert!(subject.now_s > 0.95 * RULES.budget_s, "{}", subject.now_s);
-    let share = course.twin_trials.trials.len() as f64 / course.trials.trials.len() as f64;
+    let share = trial_log.aa_trials.trials.len() as f64 / trial_log.trials.trials.len() as f64;
     assert!((0.2..0.3).contains(&share), "{share}");
 }
 
 #[test]
 fn the_twin_never_leaves_the_baseline() {
     let mut subject = Simulated::default();
-    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
-    let (rehearsal, twin) = (course.rehearsal.len(), course.twin_trials.trials.len());
-    assert!(subject.states[rehearsal..rehearsal + twin].iter().all(|state| *state == Arm::A));
-    let proper: Vec<Arm> = course.trials.cells.iter().map(|cell| cell.arm(0)).collect();
-    assert_eq!(subject.states[rehearsal + twin..], proper);
+    let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
+    let (warmup, aa_control) = (trial_log.warmup.len(), trial_log.aa_trials.trials.len());
+    assert!(subject.states[warmup..warmup + aa_control].iter().all(|state| *state == Arm::A));
+    let proper: Vec<Arm> = trial_log.trials.cells.iter().map(|cell| cell.arm(0)).collect();
+    assert_eq!(subject.states[warmup + aa_control..], proper);
 }
 
 #[test]
 fn what_changes_from_block_to_block_never_changes_within_one() {
     let mut subject = Simulated::default();
-    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
-    let blocks = course.twin_trials.blocks() + course.trials.blocks();
-    let begun: Vec<usize> = (0..blocks).map(|block| course.rehearsal.len() + 4 * block).collect();
+    let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
+    let blocks = trial_log.aa_trials.blocks() + trial_log.trials.blocks();
+    let begun: Vec<usize> = (0..blocks).map(|block| trial_log.warmup.len() + 4 * block).collect();
     assert_eq!(subject.blocks, begun);
 }
 
@@ -202,13 +202,13 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
     for ends_after in 1..80 {
         let subject = Simulated { ends_after: Some(ends_after), effect: 0.05, ..Simulated::default() };
         let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
-        let (course, found) = conduct(subject, &rules);
-        whole_quads_only(&course);
-        let counted = course.twin_trials.trials.len() + course.trials.trials.len();
+        let (trial_log, found) = run_trials(subject, &rules);
+        whole_blocks_only(&trial_log);
+        let counted = trial_log.aa_trials.trials.len() + trial_log.trials.trials.len();
         assert!(counted <= ends_after, "{ends_after}");
-        if course.ended == Ended::Interrupted {
-            let open = course.twin_trials.unfinished + course.trials.unfinished;
-            assert!(open <= 4 && found.pair_counts.taken == course.trials.passes(), "{ends_after}");
+        if trial_log.ended == Ended::Interrupted {
+            let open = trial_log.aa_trials.unfinished + trial_log.trials.unfinished;
+            assert!(open <= 4 && found.pair_counts.taken == trial_log.trials.passes(), "{ends_after}");
         }
         assert!(!found.sentence.is_empty());
     }
@@ -217,22 +217,25 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
 #[test]
 fn pairs_asked_for_are_taken_exactly() {
     let rules = Rules { pairs: Some(20), budget_s: 1e6, ..RULES };
-    let (course, found) = conduct(Simulated::default(), &rules);
-    assert_eq!((course.ended, course.trials.passes(), found.pair_counts.taken), (Ended::PairsTaken, 20, 20));
+    let (trial_log, found) = run_trials(Simulated::default(), &rules);
+    assert_eq!(
+        (trial_log.ended, trial_log.trials.passes(), found.pair_counts.taken),
+        (Ended::PairsTaken, 20, 20)
+    );
 }
 
 #[test]
 fn what_fails_in_one_state_only_is_said_before_time_is_spent() {
     let subject = Simulated { fails: |state, _| state == Arm::B, ..Simulated::default() };
-    let (course, found) = conduct(subject, &RULES);
-    assert_eq!(course.ended, Ended::Failing);
-    assert!(course.rehearsal.len() <= 4 && found.rows.is_empty());
+    let (trial_log, found) = run_trials(subject, &RULES);
+    assert_eq!(trial_log.ended, Ended::Failing);
+    assert!(trial_log.warmup.len() <= 4 && found.rows.is_empty());
     assert_eq!(
         found.sentence,
         "this program fails with x=on only (3 of 3 runs: exit code 1), so there is nothing to compare"
     );
     let subject = Simulated { fails: |_, _| true, ..Simulated::default() };
-    let (_, found) = conduct(subject, &RULES);
+    let (_, found) = run_trials(subject, &RULES);
     assert!(
         found.sentence.contains("x=off (3 of 3") && found.sentence.contains("x=on (3 of 3"),
         "{}",
@@ -243,7 +246,7 @@ fn what_fails_in_one_state_only_is_said_before_time_is_spent() {
 #[test]
 fn a_run_that_fails_now_and_then_takes_its_pair_along_and_is_counted() {
     let subject = Simulated { fails: |_, trial| trial % 10 == 9, effect: 0.05, ..Simulated::default() };
-    let (_, found) = conduct(subject, &RULES);
+    let (_, found) = run_trials(subject, &RULES);
     assert_eq!(found.rows[0].row.verdict, Verdict::Slower);
     assert!(found.pair_counts.failed > 0 && found.failures.len() == 2, "{:?}", found.failures);
 }
@@ -251,7 +254,7 @@ fn a_run_that_fails_now_and_then_takes_its_pair_along_and_is_counted() {
 #[test]
 fn of_a_rate_more_is_better() {
     let subject = Simulated { effect: 0.05, better: Better::Higher, ..Simulated::default() };
-    let (_, found) = conduct(subject, &RULES);
+    let (_, found) = run_trials(subject, &RULES);
     let row = &found.rows[0];
     assert_eq!(row.row.verdict, Verdict::Faster);
     assert!(row.row.change_percent > 4.0, "{}", row.row.change_percent);
@@ -271,8 +274,8 @@ fn a_machine_that_becomes_slow_costs_one_trial_beyond_the_budget() {
         for budget_s in [3.0, 30.0, 100.0] {
             let mut subject = Simulated { disturbance, ..Simulated::default() };
             let rules = Rules { budget_s, ..RULES };
-            let course = run(&mut subject, &rules, &mut NoProgress).expect("it cannot fail");
-            whole_quads_only(&course);
+            let trial_log = run(&mut subject, &rules, &mut NoProgress).expect("it cannot fail");
+            whole_blocks_only(&trial_log);
             assert!(subject.now_s < budget_s + 15.0, "{slow_from_s} {budget_s}: {}", subject.now_s);
         }
     }
@@ -290,16 +293,16 @@ fn progress_tells_a_share_that_never_leaves_its_bounds() {
     run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut kept).expect("it cannot fail");
     assert!(kept.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
     let told: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
-    assert!(told.len() > 5 && kept.0.iter().any(|now| now.twin));
+    assert!(told.len() > 5 && kept.0.iter().any(|now| now.is_aa));
 }
 
 #[test]
 fn what_getting_ready_took_is_part_of_the_budget() {
     let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
     for (ready_s, blocks) in [(0.0, 10..25), (60.0, 4..10), (200.0, 0..1)] {
-        let (course, found) = conduct(Simulated { now_s: ready_s, ..Simulated::default() }, &rules);
-        assert!(blocks.contains(&course.trials.blocks()), "{ready_s}: {}", course.trials.blocks());
-        assert_eq!(course.ended, Ended::BudgetSpent);
+        let (trial_log, found) = run_trials(Simulated { now_s: ready_s, ..Simulated::default() }, &rules);
+        assert!(blocks.contains(&trial_log.trials.blocks()), "{ready_s}: {}", trial_log.trials.blocks());
+        assert_eq!(trial_log.ended, Ended::BudgetSpent);
         assert_eq!(found.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
     }
 }
@@ -310,9 +313,9 @@ fn a_block_whose_last_trial_the_end_of_the_budget_cut_short_does_not_count() {
     for step in 0..16 {
         let budget_s = 60.0 + 0.25 * f64::from(step);
         let subject = Simulated { cut_short_s: budget_s, ..Simulated::default() };
-        let (course, _) = conduct(subject, &Rules { budget_s, precision: 1e-9, ..RULES });
-        let all = course.twin_trials.trials.iter().chain(&course.trials.trials);
+        let (trial_log, _) = run_trials(subject, &Rules { budget_s, precision: 1e-9, ..RULES });
+        let all = trial_log.aa_trials.trials.iter().chain(&trial_log.trials.trials);
         assert!(all.flat_map(|trial| &trial.values).all(|value| !value.is_nan()), "{budget_s} s");
-        whole_quads_only(&course);
+        whole_blocks_only(&trial_log);
     }
 }

@@ -7,7 +7,6 @@ use record::ComparisonAverage;
 use stats::{Interval, Knowledge};
 
 use super::CompareError;
-use super::difference::STANDARD_ERRORS;
 use super::rows::{Judged, as_percent};
 
 /// Level of the interval of the geometric mean.
@@ -79,7 +78,7 @@ fn interval(rows: &[&Judged], mean: f64) -> Option<Interval> {
         *of_classes.entry(row.class).or_insert(0.0) += row.standard_error?;
     }
     let error = of_classes.values().map(|error: &f64| error.powi(2)).sum::<f64>().sqrt() / rows.len() as f64;
-    let reach = STANDARD_ERRORS * error;
+    let reach = stats::STANDARD_ERRORS_OF_95 * error;
     Some(Interval { low: mean - reach, high: mean + reach })
 }
 

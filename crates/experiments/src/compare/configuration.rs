@@ -14,8 +14,6 @@ pub enum SourceKind {
     Record,
     /// A table of results, one test per line.
     Csv,
-    /// A list of results.
-    Json,
     /// The export of hyperfine.
     Hyperfine,
     /// A composite of the Phoronix Test Suite.
@@ -28,7 +26,6 @@ impl SourceKind {
         match self {
             Self::Record => "record",
             Self::Csv => "csv",
-            Self::Json => "json",
             Self::Hyperfine => "hyperfine",
             Self::Phoronix => "phoronix",
         }
@@ -45,7 +42,6 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// The margin in percent.
     pub fn margin_percent(self) -> f64 {
         match self {
             Self::Micro => 1.0,
@@ -59,7 +55,6 @@ impl Weight {
 pub struct Sample {
     /// The value, above zero.
     pub value: f64,
-    /// Its interval.
     pub interval: Option<Interval>,
     /// Variance of its logarithm between the epochs of its run, over their number; `None` for a run of one epoch.
     pub epoch_variance: Option<f64>,
@@ -90,28 +85,22 @@ pub struct Cell {
 /// One test: a single cell, or a surface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// What is tested.
     pub name: String,
     /// What averages are taken by.
     pub group: String,
-    /// Unit of all values.
     pub unit: String,
     /// Which direction is the good one.
     pub better: record::Better,
-    /// Which margin it gets.
     pub weight: Weight,
     /// True if what is compared cannot touch it.
     pub control: bool,
-    /// Its cells by place.
     pub cells: BTreeMap<Coordinates, Cell>,
 }
 
 /// Something known about platform or run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What it is about.
     pub name: String,
-    /// What is known.
     pub value: String,
 }
 
@@ -132,7 +121,6 @@ pub struct Configuration {
     pub facts: Vec<Fact>,
     /// Doubts that came with the data, one line each.
     pub cautions: Vec<String>,
-    /// What was measured.
     pub tests: Vec<Test>,
 }
 
@@ -175,6 +163,69 @@ impl Test {
     /// True if two configurations mean the same test.
     pub fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && self.group == other.group
+    }
+
+    /// Its rows, over the places that count: one, or one for each level in the order of the places. A cell whose level nobody found
+    /// lies between two where others have one, and is in no row.
+    pub(crate) fn rows(&self, counts: impl Fn(&Coordinates) -> bool) -> Vec<TestRow<'_>> {
+        let has_levels = self.cells.values().any(|cell| cell.level.is_some());
+        let mut rows: Vec<TestRow<'_>> = Vec::new();
+        for (place, cell) in self.cells.iter().filter(|(place, _)| counts(place)) {
+            let level = cell.level.as_deref();
+            if has_levels && level.is_none() {
+                continue;
+            }
+            match rows.iter_mut().find(|have| have.level == level) {
+                Some(have) => have.places.push(*place),
+                None => rows.push(TestRow { test: self, level, class: cell.class, places: vec![*place] }),
+            }
+        }
+        rows
+    }
+}
+
+/// One row of a test: its places of one level.
+#[derive(Debug, Clone)]
+pub(crate) struct TestRow<'t> {
+    pub(crate) test: &'t Test,
+    pub(crate) level: Option<&'t str>,
+    /// Which rows it moves with; `None` for what is no record.
+    pub(crate) class: Option<RowClass>,
+    pub(crate) places: Vec<Coordinates>,
+}
+
+impl TestRow<'_> {
+    /// The name of the row.
+    pub(crate) fn name(&self) -> String {
+        let name = &self.test.name;
+        self.level.map_or_else(|| name.clone(), |level| format!("{name}, {level}"))
+    }
+
+    /// One value per run of a configuration, whose test is given: the median over the places, of the values and of the ends of their
+    /// intervals.
+    pub(crate) fn samples(&self, test: &Test) -> Vec<Sample> {
+        let chosen: Vec<&Cell> = self.places.iter().filter_map(|place| test.cells.get(place)).collect();
+        if let [only] = chosen.as_slice() {
+            return only.samples.clone();
+        }
+        let runs = chosen.iter().map(|cell| cell.samples.len()).min().unwrap_or(0);
+        let median_of = |run: usize, of: fn(&Sample) -> Option<f64>| {
+            let values: Option<Vec<f64>> = chosen.iter().map(|cell| of(&cell.samples[run])).collect();
+            values.and_then(|values| stats::median(&values))
+        };
+        let sample = |run: usize| {
+            let low = median_of(run, |sample| sample.interval.map(|interval| interval.low));
+            let high = median_of(run, |sample| sample.interval.map(|interval| interval.high));
+            let unstable = chosen.iter().filter(|cell| cell.samples[run].is_unstable).count();
+            Some(Sample {
+                value: median_of(run, |sample| Some(sample.value))?,
+                interval: low.zip(high).map(|(low, high)| Interval { low, high }),
+                epoch_variance: median_of(run, |sample| sample.epoch_variance),
+                core_cycles: median_of(run, |sample| sample.core_cycles),
+                is_unstable: unstable * 2 > chosen.len(),
+            })
+        };
+        (0..runs).filter_map(sample).collect()
     }
 }
 

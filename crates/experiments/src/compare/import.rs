@@ -2,11 +2,13 @@
 
 mod csv;
 mod hyperfine;
-mod json;
 mod phoronix;
 mod test_list;
 
+use std::collections::BTreeMap;
+
 use record::DecodeError;
+use serde::de::IgnoredAny;
 
 use super::{Configuration, configuration_of_record};
 
@@ -22,15 +24,12 @@ pub enum ImportError {
     /// Nothing that sidestep knows.
     #[error(
         "neither a record nor results: expected a record of sidestep run, CSV with the columns name, unit, better, \
-         group and values, the same as JSON, hyperfine JSON or Phoronix XML"
+         group and values, hyperfine JSON or Phoronix XML"
     )]
     Unknown,
     /// Not text.
     #[error("not UTF-8 text from byte {offset} on; export it again")]
-    NotText {
-        /// Where text ends.
-        offset: usize,
-    },
+    NotText { offset: usize },
     /// Broken JSON.
     #[error("broken JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -39,36 +38,22 @@ pub enum ImportError {
     Xml(#[from] roxmltree::Error),
     /// The wrong document of sidestep itself.
     #[error("{what}, not a record; give the records or results that it was made from")]
-    Derived {
-        /// What it is.
-        what: &'static str,
-    },
+    Derived { what: &'static str },
     /// A column or field is missing or not as it should be.
     #[error("{place}: {problem}")]
     Shape {
-        /// Line, test or element.
         place: String,
         /// What is wrong and what would be right.
         problem: String,
     },
     /// A value that no measurement gives.
     #[error("{place}: the value {value} is no positive number; correct it or leave the test out")]
-    Value {
-        /// Line, test or element.
-        place: String,
-        /// What stands there.
-        value: String,
-    },
+    Value { place: String, value: String },
     /// The same test twice, with different units or directions.
     #[error(
         "{place}: {test} stands here with another unit, direction or kind than before; name it differently"
     )]
-    Conflict {
-        /// Line, test or element.
-        place: String,
-        /// The test.
-        test: String,
-    },
+    Conflict { place: String, test: String },
     /// Nothing in it.
     #[error("it holds no test with a value; nothing can be compared")]
     Empty,
@@ -89,7 +74,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Configuration>, ImportError>
     let found = match text.trim_start().as_bytes().first() {
         None => return Err(ImportError::Empty),
         Some(b'<') => phoronix::read(text)?,
-        Some(b'{' | b'[') => return json_document(name, text),
+        Some(b'{') => return json_document(name, text),
         Some(_) => vec![csv::read(name, text)?],
     };
     if found.iter().all(|one| one.tests.is_empty()) { Err(ImportError::Empty) } else { Ok(found) }
@@ -102,17 +87,16 @@ fn of_record(name: &str, bytes: &[u8]) -> Result<Configuration, ImportError> {
 
 /// Which JSON it is: each kind has a field that no other has.
 fn json_document(name: &str, text: &str) -> Result<Vec<Configuration>, ImportError> {
-    let head = json::Head::of(text)?;
-    let found = if head.is_comparison {
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(text)?;
+    let has = |name| fields.contains_key(name);
+    let found = if has("rows") && has("averages") {
         return Err(ImportError::Derived { what: "a comparison" });
-    } else if head.is_description {
+    } else if has("schema") && has("view") {
         return Err(ImportError::Derived { what: "the description of a machine" });
-    } else if head.is_record {
+    } else if has("schema") {
         of_record(name, text.as_bytes())?
-    } else if head.is_hyperfine {
+    } else if has("results") {
         hyperfine::read(name, text)?
-    } else if head.is_list {
-        json::read(name, text)?
     } else {
         return Err(ImportError::Unknown);
     };

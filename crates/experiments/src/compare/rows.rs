@@ -1,13 +1,12 @@
 //! From matched tests to judged rows.
 
-use std::collections::BTreeMap;
-
 use record::{Better, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, UnmatchedTest};
-use stats::{Comparison, Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
+use stats::{Comparison, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
-use super::difference::{Side, difference, standard_error};
+use super::configuration::TestRow;
+use super::difference::{Side, difference};
 use super::runs::CostsOfRuns;
-use super::{Cell, CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
+use super::{CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
 
 /// Percentages in documents have this many decimals: enough for any that is printed.
 const PERCENT_DECIMALS: f64 = 1e4;
@@ -16,19 +15,10 @@ const DOUBT: f64 = 0.01;
 /// Probabilities in documents have this many.
 const PROBABILITY_DECIMALS: f64 = 1e6;
 
-/// The places of one level of one test that all configurations hold.
-struct Places<'t> {
-    test: &'t Test,
-    level: Option<&'t str>,
-    cells: Vec<Coordinates>,
-}
-
 /// What is compared in one row: the values of both sides, run by run, in one quantity.
 pub(super) struct Gathered<'t> {
-    test: &'t Test,
-    level: Option<&'t str>,
+    pub(super) row: TestRow<'t>,
     pub(super) candidate: String,
-    pub(super) class: Option<RowClass>,
     unit: String,
     pub(super) better: Better,
     pub(super) sides: [Vec<Sample>; 2],
@@ -37,20 +27,9 @@ pub(super) struct Gathered<'t> {
 }
 
 impl Gathered<'_> {
-    /// The name of the row.
-    pub(super) fn name(&self) -> String {
-        let name = &self.test.name;
-        self.level.map_or_else(|| name.clone(), |level| format!("{name}, {level}"))
-    }
-
-    /// True for a row that nothing compared can touch.
-    pub(super) fn is_control(&self) -> bool {
-        self.test.control
-    }
-
     /// The margin in percent.
     pub(super) fn declared_percent(&self, options: &Options) -> f64 {
-        options.margin_percent.unwrap_or(self.test.weight.margin_percent())
+        options.margin_percent.unwrap_or(self.row.test.weight.margin_percent())
     }
 
     /// The same in cycles of the core, where every run of both sides knows them.
@@ -167,59 +146,6 @@ fn counterpart<'c>(configuration: &'c Configuration, test: &Test) -> Option<&'c 
     configuration.tests.iter().find(|candidate| candidate.is_same(test))
 }
 
-/// The levels of a test in the order of the baseline's places; cells whose level nobody found are left out where
-/// others have one.
-fn by_level<'t>(configurations: &[Configuration], test: &'t Test) -> Vec<Places<'t>> {
-    let has_levels = test.cells.values().any(|cell| cell.level.is_some());
-    let everywhere = |place: &Coordinates| {
-        configurations.iter().all(|other| {
-            counterpart(other, test)
-                .and_then(|same| same.cells.get(place))
-                .is_some_and(|c| !c.samples.is_empty())
-        })
-    };
-    let mut levels: Vec<Places<'t>> = Vec::new();
-    for (place, cell) in test.cells.iter().filter(|(place, _)| everywhere(place)) {
-        let level = cell.level.as_deref();
-        if has_levels && level.is_none() {
-            continue;
-        }
-        match levels.iter_mut().find(|have| have.level == level) {
-            Some(have) => have.cells.push(*place),
-            None => levels.push(Places { test, level, cells: vec![*place] }),
-        }
-    }
-    levels
-}
-
-/// One value per run: the median over the cells, of the values and of the ends of their intervals.
-fn over_cells(cells: &BTreeMap<Coordinates, Cell>, places: &[Coordinates]) -> Vec<Sample> {
-    let chosen: Vec<&Cell> = places.iter().filter_map(|place| cells.get(place)).collect();
-    if let [only] = chosen.as_slice() {
-        return only.samples.clone();
-    }
-    let runs = chosen.iter().map(|cell| cell.samples.len()).min().unwrap_or(0);
-    let median_of = |run: usize, of: fn(&Sample) -> Option<f64>| {
-        let values: Option<Vec<f64>> = chosen.iter().map(|cell| of(&cell.samples[run])).collect();
-        values.and_then(|values| stats::median(&values))
-    };
-    (0..runs)
-        .filter_map(|run| {
-            let low = median_of(run, |sample| sample.interval.map(|interval| interval.low));
-            let high = median_of(run, |sample| sample.interval.map(|interval| interval.high));
-            let interval = low.zip(high).map(|(low, high)| Interval { low, high });
-            Some(Sample {
-                value: median_of(run, |sample| Some(sample.value))?,
-                interval,
-                epoch_variance: median_of(run, |sample| sample.epoch_variance),
-                core_cycles: median_of(run, |sample| sample.core_cycles),
-                is_unstable: chosen.iter().filter(|cell| cell.samples[run].is_unstable).count() * 2
-                    > chosen.len(),
-            })
-        })
-        .collect()
-}
-
 /// All rows with their verdicts, what classes of rows did together, and what the controls say.
 pub(super) struct Judgement {
     pub(super) rows: Vec<Judged>,
@@ -238,9 +164,9 @@ pub(super) fn judged(
 ) -> Result<Judgement, CompareError> {
     let by_runs = !options.paired && configurations.iter().all(|one| one.kind == SourceKind::Record);
     let mut gathered = Vec::new();
-    for places in matched.iter().flat_map(|test| by_level(configurations, test)) {
+    for row in matched.iter().flat_map(|test| test.rows(|place| is_everywhere(configurations, test, place))) {
         for index in (0..configurations.len()).filter(|index| *index != baseline) {
-            let row = gather(&places, configurations, [baseline, index], history);
+            let row = gather(&row, configurations, [baseline, index], history);
             check_pairs(&row, options)?;
             gathered.push(if by_runs { row.in_core_cycles() } else { row });
         }
@@ -266,28 +192,30 @@ pub(super) fn judged(
     Ok(Judgement { rows, classes, memory, drift })
 }
 
+/// Whether all configurations hold a value at that place.
+fn is_everywhere(configurations: &[Configuration], test: &Test, place: &Coordinates) -> bool {
+    let cell = |other| counterpart(other, test).and_then(|same| same.cells.get(place));
+    configurations.iter().all(|other| cell(other).is_some_and(|cell| !cell.samples.is_empty()))
+}
+
 fn gather<'t>(
-    places: &Places<'t>,
+    row: &TestRow<'t>,
     configurations: &[Configuration],
     pair: [usize; 2],
     history: &[&Configuration],
 ) -> Gathered<'t> {
-    let of = |one: &Configuration| {
-        counterpart(one, places.test).map_or_else(Vec::new, |test| over_cells(&test.cells, &places.cells))
-    };
+    let of = |one: &Configuration| counterpart(one, row.test).map_or_else(Vec::new, |test| row.samples(test));
     let earlier = |one: &&Configuration| {
-        let has_all = counterpart(one, places.test)
-            .is_some_and(|test| places.cells.iter().all(|place| test.cells.contains_key(place)));
+        let has_all = counterpart(one, row.test)
+            .is_some_and(|test| row.places.iter().all(|place| test.cells.contains_key(place)));
         let samples = if has_all { of(one) } else { Vec::new() };
         (0..one.runs).map(|run| samples.get(run).copied()).collect::<Vec<_>>()
     };
     Gathered {
-        test: places.test,
-        level: places.level,
+        row: row.clone(),
         candidate: configurations[pair[1]].name.clone(),
-        class: places.cells.first().and_then(|place| places.test.cells.get(place)?.class),
-        unit: places.test.unit.clone(),
-        better: places.test.better,
+        unit: row.test.unit.clone(),
+        better: row.test.better,
         sides: pair.map(|index| of(&configurations[index])),
         history: history.iter().flat_map(earlier).collect(),
     }
@@ -296,7 +224,7 @@ fn gather<'t>(
 fn check_pairs(row: &Gathered<'_>, options: &Options) -> Result<(), CompareError> {
     let [first, second] = row.sides.each_ref().map(Vec::len);
     if options.paired && first != second {
-        return Err(CompareError::NotPairs { test: row.test.name.clone(), first, second });
+        return Err(CompareError::NotPairs { test: row.row.test.name.clone(), first, second });
     }
     Ok(())
 }
@@ -311,7 +239,7 @@ fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost
     let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
     let cost = |comparison: Option<Comparison>| Cost {
         comparison,
-        standard_error: comparison.and_then(|one| standard_error(&one)),
+        standard_error: comparison.and_then(|one| one.standard_error()),
         q: comparison.and_then(|_| adjusted.next()),
         knowledge: Knowledge::None,
     };
@@ -320,7 +248,7 @@ fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost
 
 /// A row without verdict; `None` if a side holds nothing.
 fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft> {
-    let (test, better) = (gathered.test, gathered.better);
+    let (test, better) = (gathered.row.test, gathered.better);
     let (a, b) = (Side::of(&gathered.sides[0])?, Side::of(&gathered.sides[1])?);
     // Without an interval the two values are all there is.
     let plain = if better == Better::Lower { b.value / a.value } else { a.value / b.value };
@@ -328,7 +256,7 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
     let change =
         |cost: f64| as_percent(100.0 * if better == Better::Lower { cost - 1.0 } else { cost.recip() - 1.0 });
     let row = ComparisonRow {
-        name: gathered.name(),
+        name: gathered.row.name(),
         group: test.group.clone(),
         unit: gathered.unit.clone(),
         better,
@@ -352,13 +280,12 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
     };
     let is_unstable = runs::is_one_unstable_run(gathered);
     let declared_percent = gathered.declared_percent(options);
-    Some(Draft { row, cost, class: gathered.class, declared_percent, is_unstable })
+    Some(Draft { row, cost, class: gathered.row.class, declared_percent, is_unstable })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
 pub(super) fn cost_log(row: &ComparisonRow) -> f64 {
-    let log = (row.change_percent / 100.0).ln_1p();
-    if row.better == Better::Lower { log } else { -log }
+    row.better.cost((row.change_percent / 100.0).ln_1p())
 }
 
 /// Whether the controls stayed: one that moved beyond its margin says that the machine itself did. The controls are a

@@ -5,7 +5,6 @@
 use record::{Better, ComparisonClass, ComparisonMemory};
 use stats::{ClassDifference, Difference, Host, Interval, RowRuns, Verdict};
 
-use super::difference::STANDARD_ERRORS;
 use super::rows::{Cost, Gathered, as_percent, rounded};
 use super::{Configuration, Options, Sample, facts};
 
@@ -88,24 +87,22 @@ pub(super) fn is_one_unstable_run(row: &Gathered<'_>) -> bool {
 
 /// A row as logarithms of costs; `None` for one of no class.
 fn of_row(row: &Gathered<'_>) -> Option<RowRuns> {
-    let log = |sample: &Sample| match row.better {
-        Better::Lower => sample.value.ln(),
-        Better::Higher => -sample.value.ln(),
-    };
+    let log = |sample: &Sample| row.better.cost(sample.value.ln());
     let within =
         |side: &Vec<Sample>| side.iter().map(own_variance).sum::<f64>() / (side.len() as f64).powi(2);
     Some(RowRuns {
-        class: row.class?,
+        class: row.row.class?,
         sides: row.sides.each_ref().map(|side| side.iter().map(log).collect()),
         history: row.history.iter().map(|sample| sample.as_ref().map_or(f64::NAN, log)).collect(),
         within: row.sides.each_ref().map(within),
-        control: row.is_control(),
+        control: row.row.test.control,
     })
 }
 
 /// Variance of a run's logarithm as the run itself states it.
 fn own_variance(sample: &Sample) -> f64 {
-    let stated = |interval: Interval| (interval.map(f64::ln).half_width() / STANDARD_ERRORS).powi(2);
+    let stated =
+        |interval: Interval| (interval.map(f64::ln).half_width() / stats::STANDARD_ERRORS_OF_95).powi(2);
     let of_interval = || sample.interval.filter(|interval| interval.low > 0.0).map_or(0.0, stated);
     sample.epoch_variance.unwrap_or_else(of_interval)
 }
@@ -156,7 +153,7 @@ fn of_class(
     ComparisonClass {
         class: class.class,
         candidate: rows.first().map_or_else(String::new, |row| row.candidate.clone()),
-        rows: rows.iter().map(|row| row.name()).collect(),
+        rows: rows.iter().map(|row| row.row.name()).collect(),
         moved_along: class.rows.iter().filter(along).count(),
         change_percent: shared.change_percent,
         interval: shared.interval,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stats::{Interval, Random};
+use stats::Random;
 
 use super::*;
 
@@ -190,19 +190,12 @@ fn values_taken_in_pairs_cancel_what_both_share() {
     assert_eq!(compared(&sides).rows[0].verdict, Verdict::Inconclusive);
 }
 
-/// A surface of two levels, each cell with an interval of one percent.
+/// A surface of two levels, each cell with three values a half percent apart.
 fn surface(name: &str, memory_ns: f64, blocks: u64) -> Configuration {
     let cell = |block: u64| {
         let (level, value) = if block < 4 { ("L1", 1.0) } else { ("memory", memory_ns) };
-        let interval = Some(Interval { low: value * 0.995, high: value * 1.005 });
-        (
-            [block, 64],
-            Cell {
-                level: Some(level.to_owned()),
-                samples: vec![Sample { interval, ..Sample::plain(value) }],
-                class: None,
-            },
-        )
+        let samples = [0.995, 1.0, 1.005].map(|share| Sample::plain(value * share)).into();
+        ([block, 64], Cell { level: Some(level.to_owned()), samples, class: None })
     };
     let mut one = table(name, &[("latency", "ns", "lower", "memory", vec![1.0])]);
     one.tests[0].cells = (0..blocks).map(cell).collect();

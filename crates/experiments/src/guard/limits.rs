@@ -4,7 +4,10 @@
 //! beside that. Both are far from normal: the limit is the wider of Student's, for the few runs of a baseline, and one
 //! that goes on from the baseline's own tail, each run judged by the others. Pure: logarithms in, departures out.
 
-use stats::{lag1_autocorrelation, median, student_quantile};
+use std::collections::BTreeMap;
+
+use record::HistoryEntry;
+use stats::{RowClass, SMALLEST_SPREAD, lag1_autocorrelation, median, next_run_reach};
 
 /// With fewer runs than this no tail is known, and numbers are not judged.
 pub const FEWEST_RUNS: usize = 20;
@@ -17,8 +20,6 @@ const NORMAL_MEAN_DEVIATION: f64 = 1.253_314_137_315_500_3;
 const CLASS_WEIGHT: f64 = 4.0;
 /// A check and the one right after it share the host's state more than neighbours of a baseline that is spread in time.
 const DEPENDENCE_LEAST: f64 = 0.5;
-/// Changes below this matter to nobody, whatever the baseline would allow to show: 2 %.
-const SMALLEST_LOG: f64 = 0.02;
 /// The share of the largest deviations from which the tail goes on (Hill 1975).
 const TAIL_SHARE: f64 = 0.1;
 /// Fewer values than this are no tail.
@@ -33,7 +34,22 @@ pub struct WatchedRow {
     /// The row, as in a comparison, with its level.
     pub name: String,
     /// Rows of one class move together.
-    pub class: String,
+    pub class: RowClass,
+}
+
+impl WatchedRow {
+    /// The rows that every run of a baseline has.
+    pub(super) fn of(runs: &[HistoryEntry]) -> Vec<Self> {
+        let everywhere =
+            |name: &String| runs.iter().all(|run| run.rows.get(name).is_some_and(|row| row.value > 0.0));
+        let rows = runs.last().into_iter().flat_map(|last| &last.rows).filter(|(name, _)| everywhere(name));
+        rows.map(|(name, row)| Self { name: name.clone(), class: row.class }).collect()
+    }
+
+    /// What it costs in a run, as a logarithm.
+    pub(super) fn cost(&self, run: &HistoryEntry) -> Option<f64> {
+        run.rows.get(&self.name)?.cost()
+    }
 }
 
 /// What departed from the baseline.
@@ -41,8 +57,7 @@ pub struct WatchedRow {
 pub struct Departure {
     /// The row; `None` for its whole class.
     pub row: Option<String>,
-    /// The class.
-    pub class: String,
+    pub class: RowClass,
     /// Logarithm of new over old; for a row, beside its class.
     pub log: f64,
     /// It had to be larger than this.
@@ -52,7 +67,7 @@ pub struct Departure {
 /// One class: how its common factor moves, and its rows beside it.
 #[derive(Debug, Clone, PartialEq)]
 struct ClassLimits {
-    class: String,
+    class: RowClass,
     limit: f64,
     /// Least and largest factor of the baseline's runs.
     range: [f64; 2],
@@ -88,7 +103,7 @@ pub struct Limits {
 
 /// A class in the making: residuals of its rows beside the factor, by row and run.
 struct Class {
-    name: String,
+    class: RowClass,
     members: Vec<usize>,
     centres: Vec<f64>,
     factors: Vec<f64>,
@@ -96,7 +111,7 @@ struct Class {
 }
 
 impl Class {
-    fn of(name: &str, members: Vec<usize>, logs: &[Vec<f64>]) -> Self {
+    fn of(class: RowClass, members: Vec<usize>, logs: &[Vec<f64>]) -> Self {
         let centres: Vec<f64> = members.iter().map(|&row| median(&logs[row]).unwrap_or(0.0)).collect();
         let runs = logs[members[0]].len();
         let beside = |run: usize| -> Vec<f64> {
@@ -110,7 +125,7 @@ impl Class {
                 logs[row].iter().zip(&factors).map(|(log, factor)| log - centre - factor).collect()
             })
             .collect();
-        Self { name: name.to_owned(), members, centres, factors, residuals }
+        Self { class, members, centres, factors, residuals }
     }
 }
 
@@ -124,16 +139,12 @@ impl Limits {
         if runs < FEWEST_RUNS || rows.len() != logs.len() || !logs.iter().all(is_whole) {
             return None;
         }
-        let mut names: Vec<&str> = rows.iter().map(|row| row.class.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let classes: Vec<Class> = names
-            .iter()
-            .map(|name| {
-                let members = (0..rows.len()).filter(|&index| rows[index].class == *name).collect();
-                Class::of(name, members, logs)
-            })
-            .collect();
+        let mut members: BTreeMap<RowClass, Vec<usize>> = BTreeMap::new();
+        for (index, row) in rows.iter().enumerate() {
+            members.entry(row.class).or_default().push(index);
+        }
+        let classes: Vec<Class> =
+            members.into_iter().map(|(class, members)| Class::of(class, members, logs)).collect();
         let half = alarms / 2.0;
         let of_factors = factor_limit(&classes, twice(half / classes.len() as f64, factors_of(&classes)));
         let of_rows = row_limit(&classes, twice(half / rows.len() as f64, residuals_of(&classes)));
@@ -141,8 +152,8 @@ impl Limits {
             let scales = scales(&class.residuals, None);
             let members = class.members.iter().zip(&class.centres).zip(&scales);
             ClassLimits {
-                class: class.name.clone(),
-                limit: (of_factors * deviation(&class.factors)).max(SMALLEST_LOG),
+                class: class.class,
+                limit: (of_factors * deviation(&class.factors)).max(SMALLEST_SPREAD),
                 range: class
                     .factors
                     .iter()
@@ -151,7 +162,7 @@ impl Limits {
                     }),
                 rows: members
                     .map(|((&index, &centre), scale)| {
-                        let limit = (of_rows * scale).max(SMALLEST_LOG);
+                        let limit = (of_rows * scale).max(SMALLEST_SPREAD);
                         RowLimits { index, centre, limit }
                     })
                     .collect(),
@@ -162,21 +173,21 @@ impl Limits {
     }
 
     /// The smallest change of each class that a check can show, as a logarithm.
-    pub fn smallest_by_class(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.classes.iter().map(|class| (class.class.as_str(), class.limit))
+    pub fn smallest_by_class(&self) -> impl Iterator<Item = (RowClass, f64)> {
+        self.classes.iter().map(|class| (class.class, class.limit))
     }
 
     /// The least and the largest factor of each class in the baseline.
-    pub(super) fn range_by_class(&self) -> impl Iterator<Item = (&str, [f64; 2])> {
-        self.classes.iter().map(|class| (class.class.as_str(), class.range))
+    pub(super) fn range_by_class(&self) -> impl Iterator<Item = (RowClass, [f64; 2])> {
+        self.classes.iter().map(|class| (class.class, class.range))
     }
 
     /// The factor of each class in a check, as a logarithm of cost; `None` where too few of its rows were measured.
-    pub(super) fn factors(&self, logs: &[Option<f64>]) -> impl Iterator<Item = (&str, Option<f64>)> {
+    pub(super) fn factors(&self, logs: &[Option<f64>]) -> impl Iterator<Item = (RowClass, Option<f64>)> {
         self.classes.iter().map(|class| {
             let moved = class.moved(logs);
             let logs: Vec<f64> = moved.iter().map(|(_, log)| *log).collect();
-            (class.class.as_str(), class.has_enough(&logs).then(|| factor(&logs)))
+            (class.class, class.has_enough(&logs).then(|| factor(&logs)))
         })
     }
 
@@ -192,12 +203,7 @@ impl Limits {
             }
             let factor = factor(&logs);
             if factor.abs() > class.limit {
-                found.push(Departure {
-                    row: None,
-                    class: class.class.clone(),
-                    log: factor,
-                    limit: class.limit,
-                });
+                found.push(Departure { row: None, class: class.class, log: factor, limit: class.limit });
             }
             if class.rows.len() == 1 {
                 continue;
@@ -206,12 +212,7 @@ impl Limits {
                 let beside = log - factor;
                 if beside.abs() > row.limit {
                     let name = Some(self.rows[row.index].name.clone());
-                    found.push(Departure {
-                        row: name,
-                        class: class.class.clone(),
-                        log: beside,
-                        limit: row.limit,
-                    });
+                    found.push(Departure { row: name, class: class.class, log: beside, limit: row.limit });
                 }
             }
         }
@@ -298,9 +299,7 @@ fn factor_limit(classes: &[Class], alarms: f64) -> f64 {
             seen.push((class.factors[run] - middle).abs() / deviation(&others));
         }
     }
-    let degrees = u32::try_from(runs).unwrap_or(u32::MAX) - 1;
-    let students = student_quantile(1.0 - alarms, degrees) * (1.0 + (runs as f64).recip()).sqrt();
-    tail_limit(seen, alarms).max(students)
+    tail_limit(seen, alarms).max(next_run_reach(1.0 - alarms, runs))
 }
 
 /// Deviations that a row may have beside its class.
@@ -335,19 +334,19 @@ mod tests {
     use super::*;
 
     /// Classes, rows of each, and spread of its factor and of its rows, as on a busy guest.
-    const CLASSES: [(&str, usize, f64, f64); 6] = [
-        ("arithmetic", 4, 0.02, 0.01),
-        ("bandwidth", 20, 0.03, 0.06),
-        ("clock reads", 8, 0.005, 0.002),
-        ("latency", 12, 0.04, 0.03),
-        ("line transfer", 2, 0.2, 0.2),
-        ("waking", 1, 0.1, 0.0),
+    const CLASSES: [(RowClass, usize, f64, f64); 6] = [
+        (RowClass::Arithmetic, 4, 0.02, 0.01),
+        (RowClass::MemoryBandwidth, 20, 0.03, 0.06),
+        (RowClass::ClockReads, 8, 0.005, 0.002),
+        (RowClass::MemoryLatency, 12, 0.04, 0.03),
+        (RowClass::LineTransfer, 2, 0.2, 0.2),
+        (RowClass::Waking, 1, 0.1, 0.0),
     ];
 
     fn rows() -> Vec<WatchedRow> {
-        let of = |(class, count, ..): &(&str, usize, f64, f64)| {
-            let class = (*class).to_owned();
-            (0..*count).map(move |row| WatchedRow { name: format!("{class} {row}"), class: class.clone() })
+        let of = |(class, count, ..): &(RowClass, usize, f64, f64)| {
+            let class = *class;
+            (0..*count).map(move |row| WatchedRow { name: format!("{} {row}", class.name()), class })
         };
         CLASSES.iter().flat_map(of).collect()
     }
@@ -381,7 +380,7 @@ mod tests {
     fn check(limits: &Limits, runs: &[Vec<f64>; 2], planted: &str, log: f64) -> Vec<Departure> {
         let seen = runs.each_ref().map(|run| {
             let moved = |(value, row): (&f64, WatchedRow)| {
-                Some(value + if [&row.class, &row.name].contains(&&planted.to_owned()) { log } else { 0.0 })
+                Some(value + if [row.class.name(), &row.name].contains(&planted) { log } else { 0.0 })
             };
             limits.departures(&run.iter().zip(rows()).map(moved).collect::<Vec<_>>())
         });
@@ -398,9 +397,9 @@ mod tests {
             for _ in 0..10 {
                 let runs = pair(&mut random);
                 alarms += usize::from(!check(&limits, &runs, "", 0.0).is_empty());
-                let class = check(&limits, &runs, "latency", 0.7);
-                found_class +=
-                    usize::from(class.iter().any(|one| one.row.is_none() && one.class == "latency"));
+                let class = check(&limits, &runs, "memory latency", 0.7);
+                let is_found = |one: &Departure| one.row.is_none() && one.class == RowClass::MemoryLatency;
+                found_class += usize::from(class.iter().any(is_found));
                 let row = check(&limits, &runs, "clock reads 3", 0.1);
                 found_row += usize::from(row.iter().any(|one| one.row.as_deref() == Some("clock reads 3")));
             }
@@ -413,7 +412,7 @@ mod tests {
     #[test]
     fn few_runs_and_holes_set_no_limits_and_what_is_missing_is_not_judged() {
         let mut random = Random::new(5);
-        let one = [WatchedRow { name: "a".to_owned(), class: "b".to_owned() }];
+        let one = [WatchedRow { name: "a".to_owned(), class: RowClass::Waking }];
         let logs = |count: usize| vec![(0..count).map(|run| run as f64 * 1e-4).collect::<Vec<f64>>()];
         assert!(Limits::of(&one, &logs(FEWEST_RUNS - 1), 0.01).is_none());
         assert!(Limits::of(&one, &[vec![f64::NAN; FEWEST_RUNS]], 0.01).is_none());
@@ -428,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_departure_counts_only_if_the_next_check_shows_it_the_same_way() {
-        let departure = |log: f64| Departure { row: None, class: "a".to_owned(), log, limit: 0.1 };
+        let departure = |log: f64| Departure { row: None, class: RowClass::Waking, log, limit: 0.1 };
         assert_eq!(confirmed(&[departure(0.2)], &[departure(0.3)]).len(), 1);
         assert!(confirmed(&[departure(0.2)], &[departure(-0.3)]).is_empty());
         assert!(confirmed(&[departure(0.2)], &[]).is_empty());

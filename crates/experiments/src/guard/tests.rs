@@ -18,20 +18,20 @@ const FACTS: [(&str, &str); 6] = [
 ];
 
 fn run(random: &mut Random) -> HistoryEntry {
-    let row = |class: &str, better, value: f64| HistoryRow {
-        class: class.to_owned(),
+    let row = |class, better, value: f64| HistoryRow {
+        class,
         unit: "ns".to_owned(),
         better,
         value: value * (0.005 * random.normal()).exp(),
     };
     let mut row = row;
     let rows = [
-        ("latency, L1", row("latency", Better::Lower, 1.0)),
-        ("latency, L2", row("latency", Better::Lower, 4.0)),
-        ("latency, L3", row("latency", Better::Lower, 20.0)),
-        ("read, L1", row("bandwidth", Better::Higher, 100.0)),
-        ("read, L2", row("bandwidth", Better::Higher, 50.0)),
-        ("rdtsc", row("clock reads", Better::Lower, 9.0)),
+        ("latency, L1", row(RowClass::MemoryLatency, Better::Lower, 1.0)),
+        ("latency, L2", row(RowClass::MemoryLatency, Better::Lower, 4.0)),
+        ("latency, L3", row(RowClass::MemoryLatency, Better::Lower, 20.0)),
+        ("read, L1", row(RowClass::MemoryBandwidth, Better::Higher, 100.0)),
+        ("read, L2", row(RowClass::MemoryBandwidth, Better::Higher, 50.0)),
+        ("rdtsc", row(RowClass::ClockReads, Better::Lower, 9.0)),
     ];
     HistoryEntry {
         schema: HISTORY_SCHEMA,
@@ -60,7 +60,7 @@ fn judged(baseline: &GuardBaseline, checks: &[HistoryEntry]) -> GuardOutcome {
     guard(baseline).judge(checks, &mut GuardLedger::default())
 }
 
-fn slower(mut check: HistoryEntry, class: &str, factor: f64) -> HistoryEntry {
+fn slower(mut check: HistoryEntry, class: RowClass, factor: f64) -> HistoryEntry {
     for row in check.rows.values_mut().filter(|row| row.class == class) {
         row.value *= if row.better == Better::Higher { factor.recip() } else { factor };
     }
@@ -90,16 +90,18 @@ fn each_answer_is_in_the_first_words() {
     );
     assert_eq!(fact.proofs[0].command, "sidestep ab --toggle clocksource=tsc:hpet");
 
-    let both =
-        [check(), check()].map(|check| slower(with_fact(check, "clock source", "hpet"), "clock reads", 3.0));
+    let both = [check(), check()]
+        .map(|check| slower(with_fact(check, "clock source", "hpet"), RowClass::ClockReads, 3.0));
     let both = judged(&baseline, &both);
     let expected = "most likely why: clock source from tsc to hpet, a coincidence in time and no proof";
     assert!(both.sentence.contains("% slower; ") && both.sentence.ends_with(expected), "{}", both.sentence);
     assert!(both.changes[0].slower_percent > 150.0, "{:?}", both.changes);
 
-    let bandwidth =
-        judged(&baseline, &[slower(check(), "bandwidth", 1.5), slower(check(), "bandwidth", 1.5)]);
-    assert!(bandwidth.sentence.starts_with("changed: bandwidth "), "{}", bandwidth.sentence);
+    let bandwidth = judged(
+        &baseline,
+        &[slower(check(), RowClass::MemoryBandwidth, 1.5), slower(check(), RowClass::MemoryBandwidth, 1.5)],
+    );
+    assert!(bandwidth.sentence.starts_with("changed: memory bandwidth "), "{}", bandwidth.sentence);
     assert!(bandwidth.sentence.contains("no watched fact differs"), "{}", bandwidth.sentence);
 }
 
@@ -108,7 +110,7 @@ fn a_change_has_to_be_confirmed_and_one_that_is_gone_was_transient() {
     let mut random = Random::new(2);
     let baseline = baseline(&mut random, FEWEST_RUNS);
     let (guard, mut ledger) = (guard(&baseline), GuardLedger::default());
-    let far = slower(run(&mut random), "latency", 2.0);
+    let far = slower(run(&mut random), RowClass::MemoryLatency, 2.0);
     assert!(guard.is_to_be_confirmed(&far) && !guard.is_to_be_confirmed(&run(&mut random)));
     let once = judged(&baseline, &[far.clone(), run(&mut random)]);
     assert_eq!(once.verdict, GuardVerdict::AsBefore);
@@ -129,7 +131,7 @@ fn a_change_has_to_be_confirmed_and_one_that_is_gone_was_transient() {
 fn numbers_are_not_judged_where_that_would_be_wrong_and_facts_still_are() {
     let mut random = Random::new(3);
     let whole = baseline(&mut random, FEWEST_RUNS);
-    let mut busy = slower(run(&mut random), "latency", 2.0);
+    let mut busy = slower(run(&mut random), RowClass::MemoryLatency, 2.0);
     busy.doubts = vec!["other processes used 57 % of all CPUs".to_owned()];
     let mut partial = run(&mut random);
     partial.partial = Some("stopped".to_owned());
@@ -154,7 +156,7 @@ fn numbers_are_not_judged_where_that_would_be_wrong_and_facts_still_are() {
     }
     let mut elsewhere = run(&mut random);
     elsewhere.fingerprint.cpu = "Y".to_owned();
-    let found = judged(&whole, &[slower(elsewhere, "latency", 2.0)]);
+    let found = judged(&whole, &[slower(elsewhere, RowClass::MemoryLatency, 2.0)]);
     assert!(
         found.sentence.starts_with("changed: another machine than that of the baseline: CPU from X to Y; "),
         "{}",
@@ -201,7 +203,7 @@ fn a_busy_neighbour_is_named_and_numbers_beside_it_are_not_judged() {
         (0.01, 0.0, "no watched fact differs, so the cause is outside of them"),
     ] {
         let mut check = || {
-            let mut check = slower(run(&mut random), "latency", 1.5);
+            let mut check = slower(run(&mut random), RowClass::MemoryLatency, 1.5);
             (check.others_share, check.steal_share) = (Some(others), Some(steal));
             check
         };
@@ -253,7 +255,9 @@ fn heavy_run(random: &mut Random, state: &[f64; 3], day: usize) -> HistoryEntry 
     if day / 28 >= 12 {
         run.started_utc.replace_range(..4, "2027");
     }
-    for (class, state) in ["latency", "bandwidth", "clock reads"].iter().zip(state) {
+    for (class, state) in
+        [RowClass::MemoryLatency, RowClass::MemoryBandwidth, RowClass::ClockReads].into_iter().zip(state)
+    {
         run = slower(run, class, (0.02 * (state + heavy(random))).exp());
     }
     for row in run.rows.values_mut() {
@@ -281,7 +285,7 @@ fn year(random: &mut Random, growth: f64) -> Vec<(usize, GuardOutcome)> {
         let state = states(random);
         let mut check = || {
             let grown = (growth * day as f64).exp();
-            slower(heavy_run(random, &state, day), "latency", grown)
+            slower(heavy_run(random, &state, day), RowClass::MemoryLatency, grown)
         };
         let mut checks = vec![check()];
         if guard.is_to_be_confirmed(&checks[0]) {

@@ -6,7 +6,7 @@
 //! the distribution, its mean time to a false alarm is its threshold in days. It takes days to be independent given the baseline.
 
 use record::{GuardPast, GuardTrend};
-use stats::median;
+use stats::{RowClass, SMALLEST_SPREAD, median};
 
 use super::budget::{ALARMS_PER_CHECK, SHARE_OF_STEPS};
 use super::limits::Limits;
@@ -16,14 +16,12 @@ use crate::history::{seconds_of_utc, slope_per_day};
 const BEYOND_SHARE: f64 = 0.25;
 /// Part of what it has that the detector bets each day: it finds a change of a class that is beyond every day in eight days or nine.
 const STAKE: f64 = 0.8;
-/// Differences from the baseline below this matter to nobody: 2 %, as for a single check.
-const SMALLEST_LOG: f64 = 0.02;
 const DAY_S: u64 = 86_400;
 
 /// A class that moved over days.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trend {
-    pub(super) class: String,
+    pub(super) class: RowClass,
     /// Median of the days that are beyond, as a logarithm of cost.
     pub(super) log: f64,
     /// The baseline's own end on that side.
@@ -61,14 +59,14 @@ impl Detector {
 
 /// The classes that moved gradually, as far as the checks up to the last one tell.
 pub(super) fn trends(limits: &Limits, past: &[GuardPast]) -> Vec<Trend> {
-    let ranges: Vec<(&str, [f64; 2])> = limits.range_by_class().collect();
+    let ranges: Vec<(RowClass, [f64; 2])> = limits.range_by_class().collect();
     let detectors = ranges.len() * 2;
     // The mean time between false alarms of all detectors together, in days.
     let threshold = detectors as f64 / ((1.0 - SHARE_OF_STEPS) * ALARMS_PER_CHECK);
     let times_s: Vec<Option<u64>> = past.iter().map(|check| seconds_of_utc(&check.checked_utc)).collect();
     let found = ranges.iter().filter_map(|(class, [low, high])| {
-        let days = days(past, &times_s, class);
-        let ends = [(1.0, high.max(SMALLEST_LOG)), (-1.0, -low.min(-SMALLEST_LOG))];
+        let days = days(past, &times_s, class.name());
+        let ends = [(1.0, high.max(SMALLEST_SPREAD)), (-1.0, -low.min(-SMALLEST_SPREAD))];
         ends.into_iter().find_map(|(side, end)| {
             let mut detector = Detector::default();
             for day in &days {
@@ -81,7 +79,7 @@ pub(super) fn trends(limits: &Limits, past: &[GuardPast]) -> Vec<Trend> {
                 days_beyond: detector.beyond.len(),
                 percent_per_day: slope_per_day(&points),
             };
-            Some(Trend { class: (*class).to_owned(), log, limit: end, told })
+            Some(Trend { class: *class, log, limit: end, told })
         })
     });
     found.collect()
@@ -110,12 +108,12 @@ mod tests {
 
     /// Limits of a class whose baseline lies between -4 and 4 %, and checks of so many a day with these costs.
     fn found(logs: &[f64], a_day: usize) -> Vec<Trend> {
-        let row = WatchedRow { name: "a".to_owned(), class: "b".to_owned() };
+        let row = WatchedRow { name: "a".to_owned(), class: RowClass::Waking };
         let baseline: Vec<f64> = (0..21).map(|run| f64::from(run - 10) * 0.004).collect();
         let limits = Limits::of(&[row], &[baseline], 0.001).expect("whole");
         let check = |(index, &log): (usize, &f64)| GuardPast {
             checked_utc: format!("2026-01-{:02}T{:02}:00:00Z", index / a_day + 1, index % a_day),
-            costs: [("b".to_owned(), log)].into(),
+            costs: [(RowClass::Waking.name().to_owned(), log)].into(),
             ..GuardPast::default()
         };
         trends(&limits, &logs.iter().enumerate().map(check).collect::<Vec<_>>())

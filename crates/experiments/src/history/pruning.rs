@@ -14,9 +14,7 @@ const AGE_OFFSET_S: f64 = 3600.0;
 /// How large a history may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// So many entries.
     pub entries: usize,
-    /// So many bytes.
     pub bytes: u64,
 }
 

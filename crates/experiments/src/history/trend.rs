@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use record::{FactDifference, HistoryChange, HistoryEntry, HistoryTrend};
+use record::{FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
 use stats::{change_points, median};
 
 use super::seconds_of_utc;
+use crate::reach::alike;
 
 /// Facts that differ from boot to boot or run to run and explain nothing.
 const EMPTY_FACTS: [&str; 1] = ["boot"];
@@ -18,19 +19,16 @@ const SLOPE_RUNS_MAX: usize = 300;
 /// The trend of each row of these runs, which are of one machine, oldest first; of one row, if it is named. Only runs
 /// with the plan of the last one count, as others have other values, and runs that were stopped do not.
 pub fn trends(entries: &[&HistoryEntry], row: Option<&str>) -> Vec<HistoryTrend> {
-    let Some(last) = entries.iter().rev().find(|entry| entry.partial.is_none()) else { return Vec::new() };
-    let like: Vec<&HistoryEntry> =
-        entries.iter().filter(|entry| entry.plan == last.plan && entry.partial.is_none()).copied().collect();
-    let wanted = last.rows.keys().filter(|name| row.is_none_or(|row| row == name.as_str()));
-    wanted.map(|name| trend(&like, name)).collect()
+    let like = alike(entries);
+    let Some(last) = like.last() else { return Vec::new() };
+    let wanted = last.rows.iter().filter(|(name, _)| row.is_none_or(|row| row == name.as_str()));
+    wanted.map(|(name, about)| trend(&like, about, name)).collect()
 }
 
-fn trend(entries: &[&HistoryEntry], name: &str) -> HistoryTrend {
-    let runs: Vec<(&HistoryEntry, f64)> = entries
-        .iter()
-        .filter_map(|entry| Some((*entry, entry.rows.get(name)?.value)))
-        .filter(|(_, value)| value.is_finite() && *value > 0.0)
-        .collect();
+fn trend(entries: &[&HistoryEntry], about: &HistoryRow, name: &str) -> HistoryTrend {
+    let measured = |entry: &&&HistoryEntry| entry.rows.get(name).is_some_and(|row| row.cost().is_some());
+    let runs: Vec<(&HistoryEntry, f64)> =
+        entries.iter().filter(measured).map(|entry| (*entry, entry.rows[name].value)).collect();
     let logs: Vec<f64> = runs.iter().map(|(_, value)| value.ln()).collect();
     let changes = change_points(&logs).into_iter().map(|point| HistoryChange {
         started_utc: runs[point.index].0.started_utc.clone(),
@@ -38,12 +36,11 @@ fn trend(entries: &[&HistoryEntry], name: &str) -> HistoryTrend {
         facts: differences(&runs[point.index - 1].0.facts, &runs[point.index].0.facts),
         point,
     });
-    let about = runs.last().and_then(|(entry, _)| entry.rows.get(name));
     HistoryTrend {
         row: name.to_owned(),
-        class: about.map(|row| row.class.clone()).unwrap_or_default(),
-        unit: about.map(|row| row.unit.clone()).unwrap_or_default(),
-        better: about.map_or(record::Better::Lower, |row| row.better),
+        class: about.class,
+        unit: about.unit.clone(),
+        better: about.better,
         started_utc: runs.iter().map(|(entry, _)| entry.started_utc.clone()).collect(),
         changes: changes.collect(),
         percent_per_day: slope(&runs),
@@ -92,14 +89,14 @@ pub(crate) fn differences(
 
 #[cfg(test)]
 mod tests {
-    use record::{Better, HistoryRow};
-    use stats::Random;
+    use record::Better;
+    use stats::{Random, RowClass};
 
     use super::*;
 
     fn run(hour: usize, value: f64, kernel: &str) -> HistoryEntry {
-        let row =
-            HistoryRow { class: "latency".to_owned(), unit: "ns".to_owned(), better: Better::Lower, value };
+        let class = RowClass::CoreLatency;
+        let row = HistoryRow { class, unit: "ns".to_owned(), better: Better::Lower, value };
         let facts = [("boot", format!("{hour}")), ("kernel", kernel.to_owned())];
         HistoryEntry {
             started_utc: format!("2026-01-{:02}T{:02}:00:00Z", hour / 24 + 1, hour % 24),

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use record::{Better, HistoryEntry, HostRank, Neighbours, Record};
-use stats::{RowClass, median, student_quantile};
+use record::{HistoryEntry, HostRank, Neighbours, Record};
+use stats::{RowClass, SMALLEST_SPREAD, median, next_run_reach};
 
 use super::LIMITS;
 use crate::history;
-use crate::reach::row_class;
 
 /// Fewer earlier runs, or other machines, say nothing about an instance.
 pub(super) const FEWEST: usize = 5;
 /// A run is beyond the others if runs like them are so once in a hundred, by Student's t.
 const LEVEL: f64 = 0.99;
-/// Runs that happen to agree are not taken to spread by less than this, as the guard's limits have it.
-const LEAST_SPREAD: f64 = 0.02;
 
 /// Adds the ranks, and what they say of giving the instance back.
 pub(super) fn add(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry], kin: &[&HistoryEntry]) {
@@ -79,21 +76,14 @@ fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry], is_own: 
     let count = logs.len();
     let spread = (count > 1).then(|| stats::sample_variance(&logs).sqrt());
     let is_worse = spread.is_some_and(|spread| {
-        let error = spread.max(LEAST_SPREAD) * (1.0 + 1.0 / count as f64).sqrt();
-        -stats::mean(&logs) > student_quantile(LEVEL, count as u32 - 1) * error
+        -stats::mean(&logs) > spread.max(SMALLEST_SPREAD) * next_run_reach(LEVEL, count)
     });
     let better = logs.iter().filter(|log| **log < 0.0).count();
     Some(HostRank { class, is_own, count, better, ratio: (-middle).exp(), spread, is_worse })
 }
 
-/// Logarithms of the costs of a class's rows, by name.
+/// The costs of a class's rows, by name.
 fn costs(class: RowClass, entry: &HistoryEntry) -> BTreeMap<&str, f64> {
-    let of_class = entry.rows.iter().filter(|(name, row)| row_class(name, row) == class);
-    of_class
-        .map(|(name, row)| {
-            let log = if row.better == Better::Lower { row.value.ln() } else { -row.value.ln() };
-            (name.as_str(), log)
-        })
-        .filter(|(_, log)| log.is_finite())
-        .collect()
+    let of_class = entry.rows.iter().filter(|(_, row)| row.class == class);
+    of_class.filter_map(|(name, row)| Some((name.as_str(), row.cost()?))).collect()
 }

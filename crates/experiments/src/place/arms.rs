@@ -6,7 +6,7 @@
 
 use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
-use stats::{Cell, Interval, cell_count};
+use stats::{Cell, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::cpu_slots::CpuSlots;
@@ -83,8 +83,6 @@ pub struct Arms {
     pub decision: Option<PlaceDecision>,
     /// What predicted, or why nothing did.
     pub predicted_by: Result<String, String>,
-    /// Wall time of the kernel's own placement that predictions count with; `None` where they do not.
-    pub judged_by_s: Option<Interval>,
 }
 
 impl Arms {
@@ -136,15 +134,8 @@ impl Arms {
         Self {
             plans: filled(plans),
             decision: decided.map(|decided| decided.document.clone()),
-            judged_by_s: prediction.as_ref().ok().and_then(|prediction| prediction.judged_by_s),
             predicted_by: prediction.map(|prediction| prediction.by),
         }
-    }
-
-    /// This placement against the kernel's, and nothing else.
-    pub fn only(plan: ArmPlan) -> Self {
-        let predicted_by = Err(String::new());
-        Self { plans: filled(vec![ArmPlan::kernel(), plan]), decision: None, predicted_by, judged_by_s: None }
     }
 
     /// The same without these, by index; the kernel's own placement is tried in their place.
@@ -183,7 +174,6 @@ mod tests {
         assert_eq!(arms.sets().len(), 2);
         assert_eq!(names(&arms.without(&[2])), [OS, "spread", "crossed", OS_AGAIN]);
         assert_eq!(names(&arms.without(&[2]).without(&[1, 2])), [OS, OS_AGAIN, OS_AGAIN, OS_AGAIN]);
-        assert_eq!(names(&Arms::only(arms.plans[2].clone())), [OS, "pack", OS_AGAIN, OS_AGAIN]);
         let two = Arms::of(&threads[..2], &slots, None, Err(String::new()));
         assert_eq!(two.plans[1].same_as, Some("pack"), "two threads on two CPUs can only be apart");
         assert_eq!(two.plans.len(), 4);

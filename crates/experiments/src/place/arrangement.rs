@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{CpuId, CpuSet};
+use machine::CpuSet;
 
 use super::cpu_slots::CpuSlots;
 use super::roster::Key;
@@ -43,30 +43,6 @@ impl Arrangement {
             }
         }
         sets
-    }
-}
-
-/// What makes a placement another one: which threads sit how near to which. On CPUs that are alike it does not matter on which.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nearness {
-    threads: Vec<Key>,
-    /// Of each pair, in the order of threads, the smallest level of which one unit holds both; the number of levels if none does.
-    levels: Vec<usize>,
-}
-
-impl Nearness {
-    /// Of threads on single CPUs.
-    pub fn of(arrangement: &Arrangement, slots: &CpuSlots) -> Self {
-        let cpus: Vec<Option<CpuId>> = arrangement.cpus.values().map(|cpus| cpus.iter().next()).collect();
-        let level_of = |a: CpuId, b: CpuId| {
-            let holds_both = |unit: &CpuSet| unit.contains(a) && unit.contains(b);
-            slots.levels.iter().position(|level| level.units.iter().any(holds_both))
-        };
-        let pairs = cpus.iter().enumerate().flat_map(|(index, a)| cpus[..index].iter().map(move |b| (a, b)));
-        let level = |(a, b): (&Option<CpuId>, &Option<CpuId>)| {
-            a.zip(*b).and_then(|(a, b)| level_of(a, b)).unwrap_or(slots.levels.len())
-        };
-        Self { levels: pairs.map(level).collect(), threads: arrangement.cpus.keys().cloned().collect() }
     }
 }
 
@@ -145,19 +121,5 @@ mod tests {
         assert_eq!(crossed(5, 2), [0, 0, 1, 0, 0]);
         assert!(is_same_grouping(&[0, 0, 1, 1], &[3, 3, 2, 2]));
         assert!(!is_same_grouping(&[0, 0, 1, 1], &[0, 1, 0, 1]));
-    }
-
-    #[test]
-    fn a_placement_is_another_one_only_if_somebody_sits_nearer_to_somebody_else() {
-        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
-        let threads = [key("w", 0), key("w", 1), key("w", 2), key("w", 3)];
-        let of =
-            |slot_of: [usize; 4]| Nearness::of(&Arrangement::in_slots(&threads, &slot_of, &slots), &slots);
-        assert_eq!(of([0, 1, 2, 3]), of([3, 2, 1, 0]), "the mirror image");
-        assert_eq!(of([0, 1, 2, 3]), of([2, 3, 0, 1]), "the other L2 first");
-        assert_ne!(of([0, 1, 2, 3]), of([0, 2, 1, 3]), "others share an L2");
-        assert_ne!(of([0, 0, 2, 3]), of([0, 1, 2, 3]), "two share a CPU");
-        let fewer = Nearness::of(&Arrangement::in_slots(&threads[..1], &[0], &slots), &slots);
-        assert_ne!(fewer, Nearness::of(&Arrangement::in_slots(&threads[1..2], &[0], &slots), &slots));
     }
 }

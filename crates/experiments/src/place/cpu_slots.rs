@@ -93,12 +93,6 @@ impl CpuSlots {
         self.levels.iter().skip(1).map(|level| (level.name, cpus / level.units.len())).collect()
     }
 
-    /// The places in `cpus` in the order of [`CpuSlots::far_apart`].
-    pub fn far_order(&self) -> Vec<usize> {
-        let place = |cpu: CpuId| self.cpus.iter().position(|own| *own == cpu);
-        self.far_apart().into_iter().filter_map(place).collect()
-    }
-
     /// CPUs such that each next one is as far as can be from those before: what fills the largest units first, one each.
     pub fn far_apart(&self) -> Vec<CpuId> {
         let mut order = self.cpus.clone();

@@ -1,6 +1,5 @@
 //! Keeps an arrangement true in a live process tree: looks often while threads come, seldom while nothing changes.
 
-use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,8 +10,7 @@ use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
 use super::cpu_limit::CpuLimit;
-use super::newcomers::Newcomers;
-use super::roster::{Counted, Key, Member, Roster};
+use super::roster::{Counted, Member, Roster};
 
 /// The next look after one that found something new.
 const SOON: Duration = Duration::from_millis(2);
@@ -25,8 +23,6 @@ const MANY_THREADS: usize = 500;
 #[derive(Debug)]
 pub struct Follower {
     arrangement: Arrangement,
-    /// How threads that come later are in_slots; without it those that the arrangement does not know are free.
-    newcomers: Option<Newcomers>,
     tree: PinnedTree,
     /// What threads may use that the arrangement leaves free.
     free: CpuSet,
@@ -70,7 +66,6 @@ impl Follower {
         let began = Instant::now();
         Ok(Self {
             arrangement,
-            newcomers: None,
             tree,
             free,
             limit,
@@ -102,9 +97,6 @@ impl Follower {
         if !is_placed && !self.was_placed {
             self.limit.look(&seen.iter().map(|seen| &seen.thread));
         }
-        if is_news && is_placed && self.newcomers.is_some() {
-            self.assign_newcomers();
-        }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
                 .roster
@@ -134,32 +126,6 @@ impl Follower {
         self.is_due = true;
         self.arrangement = arrangement;
         self.look().map(|_| ())
-    }
-
-    /// Changes what is wanted, also for threads that come later.
-    ///
-    /// # Errors
-    /// As for [`Follower::look`].
-    pub fn rearrange_with(&mut self, arrangement: Arrangement, newcomers: Newcomers) -> Result<(), PinError> {
-        self.newcomers = Some(newcomers);
-        self.rearrange(arrangement)
-    }
-
-    fn assign_newcomers(&mut self) {
-        let living =
-            self.roster.keyed().into_iter().filter(|(_, member)| member.is_there && !member.is_apart);
-        let living: Vec<Key> = living.map(|(key, _)| key).collect();
-        if let Some(newcomers) = &self.newcomers {
-            newcomers.assign(&living, &mut self.arrangement);
-        }
-    }
-
-    /// Threads that came after these and that the arrangement leaves free.
-    pub fn left_free(&self, known: &BTreeSet<Key>) -> usize {
-        let is_left = |(key, member): &(Key, &Member)| {
-            member.is_there && !member.is_apart && !known.contains(key) && self.arrangement.of(key).is_none()
-        };
-        self.roster.keyed().iter().filter(|thread| is_left(thread)).count()
     }
 
     /// What the first thread could use when it was first seen, and all may use that the arrangement leaves free.

@@ -5,13 +5,13 @@ use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval
 
 use super::arms::{ArmPlan, Arms, BEST, OS_AGAIN, is_tried};
 use super::decision::Busy;
-use crate::ab::outcome::{aa_row, counts, failures, raw, twin};
-use crate::ab::{Course, GuardSpec, RowSpec};
+use crate::ab::outcome::{aa_control, aa_row, counts, failures, raw};
+use crate::ab::{GuardSpec, RowSpec, TrialLog};
 use stats::Factors;
 
 /// An arm is recommended only with a q below this: of programs that do not care, fewer than one in fifty gets a
 /// recommendation, before the margin, which makes it rarer.
-pub const RECOMMENDED_Q: f64 = 0.02;
+const RECOMMENDED_Q: f64 = 0.02;
 /// Predictions are printed in whole percents.
 const PREDICTED_STEP_PERCENT: f64 = 1.0;
 /// Factors of a design with four cells.
@@ -51,7 +51,6 @@ pub struct Setting {
 /// The document without any run: nothing to be placed, and why.
 pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
     let mut found = draft(setting, arms, &RowShown::default());
-    found.notes.extend(doubt(&found));
     found.arms.clear();
     found.sentence = format!("keep the kernel's placement: {why}");
     found
@@ -59,7 +58,7 @@ pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome 
 
 /// What the runs amount to.
 pub fn outcome(
-    course: &Course,
+    trial_log: &TrialLog,
     rows: &[RowSpec],
     guards: &[GuardSpec],
     arms: &Arms,
@@ -67,22 +66,22 @@ pub fn outcome(
 ) -> PlaceOutcome {
     let row = RowShown::of(rows.first());
     let mut found = draft(setting, arms, &row);
-    let guarded = course.trials.guarded(guards);
+    let guarded = trial_log.trials.guarded(guards);
     let sign = if row.better == Better::Higher { -1.0 } else { 1.0 };
     let of_cell = |index: usize| Cell::all(FACTORS).nth(index).unwrap_or(Cell::BASELINE);
     let costs: Vec<Option<Comparison>> = (0..arms.plans.len())
         .map(|index| {
-            let logs = course.trials.baseline_logs(0, of_cell(index), &guarded);
+            let logs = trial_log.trials.baseline_logs(0, of_cell(index), &guarded);
             let costs: Vec<f64> = logs.iter().map(|log| sign * log).collect();
             let arms = arms.plans.len() - 1;
             let cost = Comparison::one_of_several(&costs, arms).filter(|_| index > 0)?;
-            Some(cost.widened(course.twin.widening))
+            Some(cost.widened(trial_log.aa_control.widening))
         })
         .collect();
     let p: Vec<f64> = costs.iter().flatten().map(|cost| cost.p).collect();
     let mut q = holm(&p).into_iter();
     for (index, (arm, cost)) in found.arms.iter_mut().zip(&costs).enumerate() {
-        let values = course.trials.values_in(of_cell(index), 0, &guarded);
+        let values = trial_log.trials.values_in(of_cell(index), 0, &guarded);
         (arm.value, arm.runs) = (median(&values), values.len());
         arm.interval = quantile_interval(&sorted(&values), 0.5);
         if let Some(cost) = cost {
@@ -97,20 +96,18 @@ pub fn outcome(
     }
     let aa_rows = Factors::effects(FACTORS).into_iter().filter_map(|effect| {
         let logs: Vec<f64> =
-            course.trials.twin_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
+            trial_log.trials.aa_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
         aa_row(&row.name, &format!("{effect:?}"), &logs)
     });
-    withdraw_if_changed(&mut found, arms.judged_by_s);
     predict_in_metric(&mut found);
-    found.notes.extend(doubt(&found));
-    found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
-    found.pair_counts = counts(&course.trials, &guarded, guards);
+    found.aa = aa_control(&trial_log.aa_control, aa_rows.collect(), trial_log.trials.blocks());
+    found.pair_counts = counts(&trial_log.trials, &guarded, guards);
     let lopsided: Vec<String> =
         found.pair_counts.lopsided.iter().map(|guard| in_words(guard, &found.arms)).collect();
     found.notes.extend(lopsided);
-    found.failures = failures(course);
-    found.ended = Some(course.ended);
-    found.raw = raw(course);
+    found.failures = failures(trial_log);
+    found.ended = Some(trial_log.ended);
+    found.raw = raw(trial_log);
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
     found.sentence = sentence(&found);
     found
@@ -126,37 +123,19 @@ fn in_words(lopsided: &LopsidedGuard, arms: &[PlaceArm]) -> String {
     )
 }
 
-/// Takes predictions back if the kernel's own placement took another time in the experiment than in the runs that they rest on: then
-/// they are about another state of the machine. What the other arms did does not enter.
-fn withdraw_if_changed(found: &mut PlaceOutcome, judged_by_s: Option<Interval>) {
-    let is_time = found.metric == RowShown::default().name;
-    let Some((before, now)) = judged_by_s.zip(found.arms.first().and_then(|os| os.interval)) else { return };
-    if !is_time || (before.low <= now.high && now.low <= before.high) {
-        return;
-    }
-    for arm in &mut found.arms {
-        (arm.predicted_percent, arm.predicted_interval) = (None, None);
-    }
-    found.predicted_by = None;
-    found.unpredicted = Some(format!(
-        "the kernel's own placement took {:.4} to {:.4} s in the runs before and {:.4} to {:.4} s in the experiment, so that what was predicted is about another state of the machine",
-        before.low, before.high, now.low, now.high
-    ));
-}
-
 /// Makes of the predicted change of the time one of the metric: of work done per time the inverse, and of another metric none.
 fn predict_in_metric(found: &mut PlaceOutcome) {
     let is_time = found.metric == RowShown::default().name;
     let is_rate = !is_time && found.better == Better::Higher;
     if !is_time && !is_rate && found.predicted_by.take().is_some() {
         found.unpredicted = Some(format!(
-            "simulated is what a placement does to the time, which does not tell what it does to {}",
+            "predicted is what a placement does to the time, which does not tell what it does to {}",
             found.metric
         ));
     }
     if let Some(by) = found.predicted_by.as_mut().filter(|_| is_rate) {
         *by = format!(
-            "{by}; {} is taken for work done per time, which changes as the inverse of the simulated time",
+            "{by}; {} is taken for work done per time, which changes as the inverse of the time",
             found.metric
         );
     }
@@ -172,23 +151,7 @@ fn predict_in_metric(found: &mut PlaceOutcome) {
     }
 }
 
-/// What has to be known of a placement that is called the best by its value and that the simulation expects to be worse than the kernel's.
-fn doubt(found: &PlaceOutcome) -> Option<String> {
-    let best = found.arms.iter().find(|arm| arm.name == BEST)?;
-    let predicted = best.predicted_percent?;
-    let (loss, way) = match found.better {
-        Better::Lower => (predicted, "more"),
-        Better::Higher => (-predicted, "less"),
-    };
-    (loss >= PREDICTED_STEP_PERCENT).then(|| {
-        format!(
-            "{BEST} is the placement of the largest value by what was learnt, but the simulation expects {loss:.0} % {way} {} of it than of the kernel's own placement: only runs can tell which of the two is right",
-            found.metric
-        )
-    })
-}
-
-/// The interval, as wide at least as whole percents tell numbers apart: a simulation without chance is not without error.
+/// The interval, as wide at least as whole percents tell numbers apart: arithmetic without chance is not without error.
 fn rounded_out(percent: f64, ends: Interval) -> Interval {
     // Nothing loses more than all of it.
     let low = (percent - PREDICTED_STEP_PERCENT).max(f64::midpoint(percent, -100.0));
@@ -257,12 +220,11 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         unit: row.unit.clone(),
         better: row.better,
         arms: arms.plans.iter().map(arm).collect(),
-        aa: record::AaTwin::default(),
+        aa: record::AaControl::default(),
         pair_counts: record::PairCounts::default(),
         failures: Vec::new(),
         ended: None,
         margin_percent: 100.0 * setting.margin,
-        parking: None,
         sharing: setting.sharing.clone(),
         notes: setting.notes.clone(),
         tool_version: setting.tool_version.clone(),
@@ -358,7 +320,7 @@ mod tests {
     use super::super::arrangement::Arrangement;
     use super::*;
 
-    fn experiment(os_s: [f64; 2], metric: &str) -> PlaceOutcome {
+    fn experiment(metric: &str) -> PlaceOutcome {
         let plan = |name| ArmPlan {
             name,
             what: "",
@@ -369,32 +331,12 @@ mod tests {
         let arms = Arms {
             plans: vec![plan(OS), plan("best")],
             decision: None,
-            predicted_by: Ok("a simulation".to_owned()),
-            judged_by_s: None,
+            predicted_by: Ok("arithmetic".to_owned()),
         };
         let row = RowShown { name: metric.to_owned(), ..RowShown::default() };
         let mut found = draft(&Setting::default(), &arms, &row);
-        found.arms[0].interval = Some(Interval::between(os_s[0], os_s[1]));
-        let best = PlaceArm { predicted_percent: Some(-50.0), ..found.arms[1].clone() };
-        found.arms[1] = best;
+        found.arms[1].predicted_percent = Some(-50.0);
         found
-    }
-
-    #[test]
-    fn predictions_about_another_state_of_the_machine_are_taken_back() {
-        let before = Some(Interval::between(1.0, 1.2));
-        let check = |os_s, metric, before, is_kept: bool| {
-            let mut found = experiment(os_s, metric);
-            withdraw_if_changed(&mut found, before);
-            assert_eq!(found.arms[1].predicted_percent.is_some(), is_kept, "{os_s:?} {metric}");
-            assert_eq!(found.predicted_by.is_some(), is_kept);
-            assert_eq!(found.unpredicted.is_none(), is_kept);
-        };
-        check([1.1, 1.3], "wall time", before, true);
-        check([1.3, 1.4], "wall time", before, false);
-        check([0.8, 0.9], "wall time", before, false);
-        check([1.3, 1.4], "requests", before, true);
-        check([1.3, 1.4], "wall time", None, true);
     }
 
     #[test]
@@ -407,7 +349,7 @@ mod tests {
             ..PlaceArm::untried(name, "")
         };
         let check = |best: (f64, f64), pack: (f64, f64), expected: Option<&str>| {
-            let mut found = experiment([1.0, 1.1], "wall time");
+            let mut found = experiment("wall time");
             found.arms =
                 vec![PlaceArm::untried(OS, ""), arm(BEST, best.0, best.1), arm("pack", pack.0, pack.1)];
             assert_eq!(recommended(&found).map(|arm| arm.name.as_str()), expected, "{best:?} {pack:?}");
@@ -421,7 +363,7 @@ mod tests {
     #[test]
     fn what_is_predicted_is_the_metric_or_nothing() {
         let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, told: &str| {
-            let mut found = experiment([1.0, 1.1], metric);
+            let mut found = experiment(metric);
             found.better = better;
             found.arms[1].predicted_interval = Some(Interval::between(-60.0, -20.0));
             predict_in_metric(&mut found);
@@ -434,7 +376,7 @@ mod tests {
             let by = found.predicted_by.or(found.unpredicted).expect("something is said");
             assert!(by.contains(told), "{metric}: {by}");
         };
-        check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "a simulation");
+        check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "arithmetic");
         check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");
         check("metric", Better::Lower, None, "does not tell what it does to metric");
     }
@@ -442,7 +384,7 @@ mod tests {
     #[test]
     fn what_hides_any_difference_is_said_before_more_runs_are_advised() {
         let check = |value: f64, better: Better, ended: Ended, expected: &str| {
-            let mut found = experiment([1.0, 1.1], "progress");
+            let mut found = experiment("progress");
             (found.better, found.ended) = (better, Some(ended));
             found.arms.iter_mut().for_each(|arm| arm.value = Some(value));
             assert!(sentence(&found).contains(expected), "{}", sentence(&found));
@@ -451,25 +393,6 @@ mod tests {
         check(0.0, Better::Lower, Ended::BudgetSpent, "more runs (--budget) may tell");
         check(5.0, Better::Higher, Ended::BudgetSpent, "more runs (--budget) may tell");
         check(5.0, Better::Higher, Ended::Failing, "too many runs failed");
-    }
-
-    #[test]
-    fn a_best_placement_that_is_predicted_to_lose_is_doubted() {
-        let check = |better: Better, percent: f64, expected: Option<&str>| {
-            let mut found = experiment([1.0, 1.1], "the metric");
-            (found.better, found.arms[1].predicted_percent) = (better, Some(percent));
-            let told = doubt(&found);
-            let is_as_expected = told.as_deref().map(|told| expected.is_some_and(|part| told.contains(part)));
-            assert_eq!(is_as_expected, expected.map(|_| true), "{better:?} {percent}: {told:?}");
-        };
-        check(Better::Lower, 12.0, Some("expects 12 % more the metric of it"));
-        check(Better::Higher, -12.0, Some("expects 12 % less the metric of it"));
-        for (better, percent) in [(Better::Lower, -12.0), (Better::Higher, 12.0), (Better::Lower, 0.9)] {
-            check(better, percent, None);
-        }
-        let mut found = experiment([1.0, 1.1], "the metric");
-        found.arms[1].predicted_percent = None;
-        assert_eq!(doubt(&found), None);
     }
 
     #[test]

@@ -1,48 +1,64 @@
-//! What a placement should gain, by simulating the program's threads event by event under the kernel's policy and under the arm.
+//! What a placement should gain, by arithmetic on what was seen of the threads and measured of the machine.
 //!
-//! What is known of the threads is their profile: CPU time, who wakes whom, for how long they rest. What is known of the machine is
-//! what a handover between threads costs on one CPU and on two, measured just before, and the check-up's co-runs and wake-up curve
-//! where they are given. Where threads take turns, what the kernel does decides, and it is known to do several things: those count with
-//! which runs agree that nobody watched. Programs whose threads do something else than compute, rest, or take turns in twos are not
-//! predicted, nor what no kernel that is simulated does.
+//! Two kinds of programs are predicted. Of threads that take turns in twos, a turn is its own work and a handover, which was measured
+//! just before on one CPU and on two, each alone and in a crowd; the turns that were seen where the kernel decided are what that is held
+//! against. Of threads that mind nobody, those that meet on a CPU wait for each other. Programs that do anything else are not predicted,
+//! nor turns that are slower or faster than any placement of them would be.
 
-use models::scheduling::{Class, Compiled, Length, Load, Policy, Step, Thread, thread_speeds};
-use probes::cores::handover::Handovers;
-use record::{Cores, Sharing, SharingThread};
+use machine::CpuId;
+use models::scheduling::class_slowdowns;
+use probes::cores::handover::{Handover, Handovers};
+use record::{Cores, IdleGaps, Sharing, SharingThread};
+use sharing::OF_WAKES;
 use stats::Interval;
 
-use super::cpu_slots::CpuSlots;
+use super::arrangement::spread;
+use super::cpu_slots::{CpuSlots, SlotLevel};
 use super::decision::Busy;
-use super::handover_costs::Costs;
-use super::kernel::{Kernel, agrees};
-use super::roles::{Role, roles};
-pub use super::roles::{Unwatched, Watched};
 
-/// Two that take turns and whose median rest is longer than a simulated round by this factor wait for something else, which is simulated
-/// as a pause: rests are counted by powers of two, and a partner may wait for its CPU.
+/// Wakes per second, given and got, below which a thread is taken to be on its own.
+const WAKES_MIN_PER_S: f64 = 50.0;
+/// Two threads take turns if so much of what each gives and gets is between the two.
+const TURNS_SHARE: f64 = 0.8;
+/// And if one wakes the other as often as the other it, within this factor: who is still awake when its turn comes is not woken.
+const TURNS_FACTOR: f64 = 2.0;
+/// Beside threads that take turns others may be busy for so much of the time: they usually wait for those. Assumed.
+const BESIDE_TURNS_MAX: f64 = 0.1;
+/// CPUs that are busy for so much of the time leave threads that wake nobody no rest: what they lack they waited for.
+const CPUS_BUSY: f64 = 0.9;
+/// Two that take turns and whose median rest is longer than a round by this factor wait for something else: rests are counted by powers of
+/// two, and a partner may wait for its CPU.
 const RESTS_FACTOR: f64 = 4.0;
-/// Turns that come more often in a profile than simulated by this factor are something else, where nobody saw the program unwatched.
-const PACE_FACTOR: f64 = 1.5;
-/// Where other programs have more of the CPUs, turns wait for them, which is not simulated. Assumed: so much may hide in the intervals
-/// of handovers.
+/// Pairs that share a CPU take turns half as often as pairs that do not: turns that are slower or faster than any placement of them by
+/// more than the root of that are something else.
+const AGREEMENT_FACTOR: f64 = std::f64::consts::SQRT_2;
+/// Where other programs have more of the CPUs, turns wait for them. Assumed: so much may hide in the intervals of handovers.
 const OTHERS_MAX: f64 = 0.1;
 /// Threads that meet in written memory for less of their accesses, which are seen by the time that they take, can gain or lose no
 /// more by that than the margin of the experiment.
 const WRITTEN_MIN: f64 = 0.02;
-/// Of the simulations that figures are taken from.
-pub(super) const SEED: u64 = 1;
-/// Programs without turns are simulated by so many seeds, which are all that is not known better of them. Assumed: turns have their
-/// kernels and costs for that, and take far longer.
-const SEEDS_WITHOUT_TURNS: u64 = 5;
 
 /// Change of the time in percent that an arm should bring against the kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Predicted {
-    /// By the costs as measured.
+    /// By what was measured.
     pub percent: f64,
-    /// Over all that is not known better: costs within their intervals, what watching cost the profile, the kernel's choice of idle CPUs,
-    /// and chance in the simulation.
+    /// Over all that is not known better: handovers within their intervals, how much of a turn is work, what runs of the kernel differ by,
+    /// and how often threads meet.
     pub interval: Interval,
+}
+
+/// Runs that nobody watched, placed by the kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unwatched {
+    /// So many times longer was the run that was watched than the median one that was not.
+    pub slower: f64,
+    /// Wall time of the median run.
+    pub wall_s: f64,
+    /// Where the median of many such runs lies, by these.
+    pub walls_s: Interval,
+    /// Share of the CPUs that others had meanwhile; `None` where that was too short to be told.
+    pub others_share: Option<f64>,
 }
 
 /// The program on the machine, ready to be placed in any way.
@@ -50,31 +66,64 @@ pub struct Predicted {
 pub struct Prediction {
     /// What predicted.
     pub by: String,
-    /// Wall time of the runs that the kernel's own placement was judged by; `None` where that does not enter.
-    pub judged_by_s: Option<Interval>,
-    variants: Vec<Variant>,
-    /// The threads whose time is the program's.
-    deciding: Vec<bool>,
+    slots: CpuSlots,
+    /// How many threads there are.
+    threads: usize,
+    program: ThreadModel,
 }
 
-/// One way to read what was measured and one of the kernel's.
+/// What the threads do, as far as it was seen.
 #[derive(Debug, Clone, PartialEq)]
-struct Variant {
-    kernel: Kernel,
-    machine: Compiled,
-    load: Load,
-    /// Speed of each thread where the kernel decides, by [`SEED`] and those after it.
-    speeds: Vec<Vec<f64>>,
-    /// Turns of all pairs per second over those that were seen; `None` without any.
-    pace: Option<f64>,
-    /// Time of runs that agree with it over the time simulated, the median run's first; none where no run is to agree.
-    slower: Vec<f64>,
-    /// It agrees with the median run.
-    is_median: bool,
+enum ThreadModel {
+    /// They take turns in twos.
+    Turns(Turns),
+    /// Each works on its own.
+    /// With the slowdowns by class and class beside it in units of each level, where the check-up measured them.
+    Own { works: Vec<OwnWork>, slowdowns: Vec<Option<[[f64; 4]; 4]>> },
+}
+
+/// Threads that take turns.
+#[derive(Debug, Clone, PartialEq)]
+struct Turns {
+    pairs: Vec<Pair>,
+    handovers: Handovers,
+    unwatched: Option<Unwatched>,
+    /// Placements between which that of the kernel is taken to lie: all on one CPU, each two on one, neighbours apart.
+    extremes: [Vec<usize>; 3],
+}
+
+/// Two threads that take turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pair {
+    threads: [usize; 2],
+    /// Time of a turn where the kernel decided, and the CPU time of it, handover included.
+    seen_ns: f64,
+    cpu_ns: f64,
+    /// The median rest, 0 where nobody saw.
+    rest_ns: f64,
+}
+
+/// A thread on its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OwnWork {
+    /// Share of the time that it would use of a CPU of its own.
+    demand: f64,
+    /// Share of the time that it did not wait for a CPU.
+    unhindered: f64,
+    /// The class of work that it does most.
+    class: usize,
+}
+
+/// One way to read what was measured of handovers.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    handovers: [f64; 4],
+    /// CPU time of a handover where the kernel decided.
+    seen_cpu_ns: f64,
 }
 
 impl Prediction {
-    /// The threads of a profile on the CPUs at hand.
+    /// The threads of a profile on the CPUs at hand; `unwatched` as far as there were such runs.
     ///
     /// # Errors
     /// Why nothing can be predicted, in words.
@@ -84,245 +133,350 @@ impl Prediction {
         slots: &CpuSlots,
         cores: &Cores,
         handovers: &Result<Handovers, String>,
-        watched: Watched,
+        unwatched: Option<Unwatched>,
     ) -> Result<Self, String> {
-        let of_thread =
-            |busy: &Busy| sharing.and_then(|sharing| sharing.threads.get(busy.place_in(sharing)?));
-        let known: Vec<Option<&SharingThread>> = threads.iter().map(of_thread).collect();
         if let Some(why) = sharing.and_then(|sharing| writers(threads, sharing)) {
             return Err(why);
         }
-        let roles = roles(threads, &known, sharing, slots.cpus.len(), watched)?;
-        let takes_turns = roles.iter().any(|role| matches!(role, Role::Turns { .. }));
-        let readings = match handovers {
-            Ok(found) => Costs::readings(found),
-            Err(why) if takes_turns => {
-                return Err(format!("what a handover between threads costs could not be measured: {why}"));
-            }
-            Err(_) => vec![Costs::default()],
+        let of_thread =
+            |busy: &Busy| sharing.and_then(|sharing| sharing.threads.get(busy.place_in(sharing)?));
+        let seen = Seen {
+            threads,
+            known: threads.iter().map(of_thread).collect(),
+            wakes: wakes(threads, sharing),
+            sharing,
+            slower: unwatched.map_or(1.0, |runs| runs.slower),
         };
-        let program = Doings {
-            classes: known.iter().map(|thread| class(*thread)).collect(),
-            is_slowed: takes_turns && watched == Watched::AllTheTime,
-            far: slots.far_order(),
-            roles,
-        };
-        let mut variants = Vec::new();
-        for costs in readings {
-            let machine = costs
-                .machine(&slots.cpus, &slots.level_sizes(), cores)
-                .ok_or("one CPU leaves nothing to choose")?;
-            let machine = Compiled::new(&machine, false);
-            for kernel in Kernel::candidates(takes_turns) {
-                variants.extend(program.variants(*kernel, costs, &machine));
+        let pairs = seen.pairs()?;
+        let (program, by) = if pairs.is_empty() {
+            let slowdowns = (0..slots.levels.len())
+                .map(|level| class_slowdowns(cores, |a, b| smallest_level(slots, a, b) == Some(level)));
+            let slowdowns = slowdowns.collect();
+            let works = seen.own_works(slots.cpus.len())?;
+            (ThreadModel::Own { works, slowdowns }, "how often its threads meet on a CPU".to_owned())
+        } else {
+            let found = handovers.clone().map_err(|why| {
+                format!("what a handover between threads costs could not be measured: {why}")
+            })?;
+            let by = words(&found);
+            let mut in_pairs = vec![0; threads.len()];
+            for (nth, pair) in pairs.iter().enumerate() {
+                pair.threads.iter().for_each(|thread| in_pairs[*thread] = nth % slots.cpus.len());
             }
-        }
-        if takes_turns {
-            variants = agreeing(variants, program.turns_per_s(), watched)?;
-        }
-        // Who rests beside those that take turns waits for them as a rule: a main thread for its workers.
-        let decides = |role: &Role| !takes_turns || !matches!(role, Role::Bursts { .. });
-        Ok(Self {
-            by: by(handovers.as_ref().ok(), &variants, takes_turns),
-            judged_by_s: watched.walls_s().filter(|_| takes_turns),
-            variants,
-            deciding: program.roles.iter().map(decides).collect(),
-        })
+            let extremes = [vec![0; threads.len()], in_pairs, spread(threads.len(), slots)];
+            let turns = Turns { pairs, handovers: found, unwatched, extremes };
+            turns.ensure_plausible()?;
+            (ThreadModel::Turns(turns), by)
+        };
+        Ok(Self { by, slots: slots.clone(), threads: threads.len(), program })
     }
 
-    /// Change of the time for a slot per thread, in the order of the threads.
+    /// Change of the time for a slot per thread, in the order of the threads: a program takes as long as what loses most.
     pub fn predicted(&self, slot_of: &[usize]) -> Option<Predicted> {
-        let mut percent = None;
-        let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
-        for variant in &self.variants {
-            let ratios = variant.ratios(slot_of, &self.deciding)?;
-            let ratio = *ratios.first()?;
-            let found = |ratio: f64| 100.0 * (ratio - 1.0);
-            // Against the kernel's placement as simulated, and against the runs that were seen.
-            for ratio in variant.slower.iter().map(|slower| ratio / slower).chain(ratios) {
-                ends = (ends.0.min(found(ratio)), ends.1.max(found(ratio)));
-            }
-            if percent.is_none() && (variant.is_median || variant.pace.is_none()) {
-                let slower = variant.slower.first().copied().unwrap_or(1.0);
-                // Halfway between the two.
-                percent = Some(found(ratio / slower.sqrt()));
-            }
-        }
-        percent.map(|percent| Predicted { percent, interval: Interval::between(ends.0, ends.1) })
-    }
-}
-
-impl Variant {
-    /// Time over the kernel's by each seed: a program takes as long as the thread that lost most.
-    fn ratios(&self, slot_of: &[usize], deciding: &[bool]) -> Option<Vec<f64>> {
-        if slot_of.len() != deciding.len() || slot_of.iter().any(|slot| *slot >= self.machine.cpus()) {
+        if slot_of.len() != self.threads || slot_of.iter().any(|slot| *slot >= self.slots.cpus.len()) {
             return None;
         }
-        let by_seed = |(seed, kernel): (u64, &Vec<f64>)| {
-            let placed = thread_speeds(&self.machine, &self.load, Policy::Pinned, slot_of, seed);
-            let ratios = kernel.iter().zip(&placed).zip(deciding).filter(|(_, decides)| **decides);
-            let slowest = ratios.map(|((kernel, placed), _)| kernel / placed).fold(0.0, f64::max);
-            (slowest.is_finite() && slowest > 0.0).then_some(slowest)
+        let [low, ratio, high] = match &self.program {
+            ThreadModel::Own { works, slowdowns } => self.of_own(works, slowdowns, slot_of),
+            ThreadModel::Turns(turns) => turns.ratios(slot_of),
         };
-        (SEED..).zip(&self.speeds).map(by_seed).collect()
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        Some(Predicted { percent: percent(ratio), interval: Interval::between(percent(low), percent(high)) })
+    }
+
+    /// Time over the kernel's of threads on their own, from the least to the most; the kernel is taken to leave no CPU idle that one could use.
+    fn of_own(&self, works: &[OwnWork], slowdowns: &[Option<[[f64; 4]; 4]>], slot_of: &[usize]) -> [f64; 3] {
+        let kernel_like = spread(slot_of.len(), &self.slots);
+        let all: f64 = works.iter().map(|work| work.demand).sum();
+        let kernel = (all / self.slots.cpus.len() as f64).max(1.0);
+        let mut most = [0.0_f64; 3];
+        for (thread, work) in works.iter().enumerate() {
+            let is_beside = |other: usize| other != thread && slot_of[other] == slot_of[thread];
+            let others: f64 = works
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| is_beside(*other))
+                .map(|(_, work)| work.demand)
+                .sum();
+            let slowed = |slots: &[usize]| self.slowed(works, slowdowns, slots, thread);
+            let slower = slowed(slot_of) / slowed(&kernel_like);
+            let fluid = (work.demand + others).max(1.0) / kernel.max(1.0 / work.unhindered);
+            let ratios = [fluid, (1.0 + work.demand * others) / kernel, (1.0 + others) / kernel];
+            for (most, ratio) in most.iter_mut().zip(ratios) {
+                *most = most.max(ratio * slower);
+            }
+        }
+        most
+    }
+
+    /// How much slower a thread is for those on other CPUs near it.
+    fn slowed(
+        &self,
+        works: &[OwnWork],
+        slowdowns: &[Option<[[f64; 4]; 4]>],
+        slots: &[usize],
+        thread: usize,
+    ) -> f64 {
+        let cpu = |thread: usize| self.slots.cpus[slots[thread]];
+        let lost = |(other, work): (usize, &OwnWork)| {
+            let level = smallest_level(&self.slots, cpu(thread), cpu(other))?;
+            Some(work.demand * (slowdowns[level]?[works[thread].class][work.class] - 1.0).max(0.0))
+        };
+        1.0 + works.iter().enumerate().filter_map(lost).sum::<f64>()
     }
 }
 
-/// What the threads do, as far as it was seen.
-struct Doings {
-    roles: Vec<Role>,
-    classes: Vec<Class>,
-    /// CPU times hold an unknown part of being watched.
-    is_slowed: bool,
-    /// CpuSlots, each next one as far as can be from those before.
-    far: Vec<usize>,
-}
+impl Turns {
+    fn turns_ns(&self, reading: Reading, slot_of: &[usize]) -> Vec<f64> {
+        self.pairs.iter().map(|pair| turn_ns(&self.pairs, pair, reading, slot_of)).collect()
+    }
 
-impl Doings {
-    /// The program under a kernel: with the CPU time beyond the handover as its own, and as that of being watched where it was.
-    fn variants(&self, kernel: Kernel, costs: Costs, machine: &Compiled) -> Vec<Variant> {
-        let own = |adds_ns: f64| {
-            let of_role = |role: &Role| match role {
-                Role::Turns { cpu_ns, .. } => (cpu_ns - costs.together - adds_ns).max(0.0),
-                _ => 0.0,
+    /// Time over the kernel's, from the least to the most.
+    fn ratios(&self, slot_of: &[usize]) -> [f64; 3] {
+        let of_reading = |reading: Reading| {
+            let placed = self.turns_ns(reading, slot_of);
+            let extremes = self.extremes.each_ref().map(|slots| self.turns_ns(reading, slots));
+            let slowest = |kernel_ns: &dyn Fn(usize) -> f64| {
+                placed.iter().enumerate().map(|(pair, ns)| ns / kernel_ns(pair)).fold(0.0, f64::max)
             };
-            self.roles.iter().map(of_role).collect::<Vec<f64>>()
-        };
-        let mut works: Vec<Vec<f64>> = kernel.adds_ns(costs).map(own).to_vec();
-        if self.is_slowed {
-            works.push(vec![0.0; self.roles.len()]);
-        }
-        works.dedup();
-        works.iter().map(|works| self.variant(kernel, costs, machine, works)).collect()
-    }
-
-    fn variant(&self, kernel: Kernel, costs: Costs, machine: &Compiled, works: &[f64]) -> Variant {
-        let simulated = |extra: &[(f64, f64)]| {
-            let load = load_of(&self.roles, &self.classes, costs, extra);
-            let speeds = kernel.speeds(machine, &load, &self.roles, &self.far, SEED);
-            (load, speeds)
-        };
-        let mut extra: Vec<(f64, f64)> = works.iter().map(|work| (*work, 0.0)).collect();
-        let (mut load, mut speeds) = simulated(&extra);
-        for (index, role) in self.roles.iter().enumerate() {
-            let Role::Turns { partner, per_s, rest_ns, .. } = role else { continue };
-            // A round is two turns; one of the two rests for nearly as long.
-            let round_ns = 2e9 / turns_per_s(&speeds, costs, works, index, *partner).max(f64::MIN_POSITIVE);
-            let seen_ns = 2e9 / per_s;
-            if *rest_ns > RESTS_FACTOR * round_ns && seen_ns > round_ns {
-                let first = index.min(*partner);
-                extra[first].1 = extra[first].1.max(seen_ns - round_ns);
+            let seen = slowest(&|pair| self.pairs[pair].seen_ns);
+            if let Some(runs) = self.unwatched {
+                return [seen * runs.wall_s / runs.walls_s.high, seen, seen * runs.wall_s / runs.walls_s.low];
             }
-        }
-        if extra.iter().any(|(_, pause_ns)| *pause_ns > 0.0) {
-            (load, speeds) = simulated(&extra);
-        }
-        let pairs = self.roles.iter().enumerate().filter_map(|(index, role)| match role {
-            Role::Turns { partner, .. } if index < *partner => Some((index, *partner)),
-            _ => None,
-        });
-        let per_s: f64 = pairs.map(|(one, other)| turns_per_s(&speeds, costs, works, one, other)).sum();
-        let seen_per_s = self.turns_per_s();
-        let more = if seen_per_s > 0.0 { 0 } else { SEEDS_WITHOUT_TURNS - 1 };
-        let by_seed = |seed| kernel.speeds(machine, &load, &self.roles, &self.far, seed);
-        let speeds = [speeds].into_iter().chain((SEED + 1..=SEED + more).map(by_seed)).collect();
-        Variant {
-            kernel,
-            machine: machine.clone(),
-            load,
-            speeds,
-            pace: (seen_per_s > 0.0).then_some(per_s / seen_per_s),
-            slower: Vec::new(),
-            is_median: false,
-        }
-    }
-
-    /// Turns of all pairs per second that were seen.
-    fn turns_per_s(&self) -> f64 {
-        let of_thread = |role: &Role| if let Role::Turns { per_s, .. } = role { per_s / 2.0 } else { 0.0 };
-        self.roles.iter().map(of_thread).sum()
-    }
-}
-
-/// Turns of a pair per second.
-fn turns_per_s(speeds: &[f64], costs: Costs, works: &[f64], one: usize, other: usize) -> f64 {
-    (speeds[one] + speeds[other]) / (costs.together + works[one]).max(1.0) * 1e9
-}
-
-/// The variants that agree with what was seen of the kernel's own placement, `seen_per_s` turns of all pairs per second.
-///
-/// # Errors
-/// There is something that none agrees with, in words.
-fn agreeing(variants: Vec<Variant>, seen_per_s: f64, watched: Watched) -> Result<Vec<Variant>, String> {
-    let paces: Vec<f64> = variants.iter().filter_map(|variant| variant.pace).collect();
-    let simulated = format!(
-        "{:.0} to {:.0} in the simulation, whatever the kernel does there: something else takes the time",
-        seen_per_s * paces.iter().copied().fold(f64::INFINITY, f64::min),
-        seen_per_s * paces.iter().copied().fold(0.0, f64::max)
-    );
-    let mut kept = variants;
-    let Watched::Once(unwatched) = watched else {
-        // Being watched makes turns seldom, never frequent.
-        kept.retain(|variant| variant.pace.is_none_or(|pace| pace * PACE_FACTOR >= 1.0));
-        let first = kept.first_mut();
-        let why = || {
-            format!("its threads took {seen_per_s:.0} turns per second while it was watched, and {simulated}")
+            // Being watched makes turns slower, by how much is not known: the other end is the fastest that the kernel can have been.
+            let fastest = |pair: usize| extremes.iter().map(|ns| ns[pair]).fold(f64::INFINITY, f64::min);
+            let unwatched = slowest(&|pair| fastest(pair).min(self.pairs[pair].seen_ns));
+            [seen, (seen * unwatched).sqrt(), unwatched]
         };
-        first.ok_or_else(why)?.is_median = true;
-        return Ok(kept);
-    };
-    if let Some(share) = unwatched.others_share.filter(|share| *share > OTHERS_MAX) {
-        return Err(format!(
-            "other programs had {:.0} % of the CPUs while it ran by itself, and turns that wait for them are not simulated",
-            100.0 * share
-        ));
+        let ratios: Vec<[f64; 3]> = Reading::all(&self.handovers).into_iter().map(of_reading).collect();
+        let low = ratios.iter().map(|ratios| ratios[0]).fold(f64::INFINITY, f64::min);
+        [low, ratios[0][1], ratios.iter().map(|ratios| ratios[2]).fold(0.0, f64::max)]
     }
-    let walls = unwatched.walls_s;
-    for (index, wall_s) in [unwatched.wall_s, walls.low, walls.high].into_iter().enumerate() {
-        let longer = wall_s / unwatched.wall_s;
-        let mut is_met = false;
-        for variant in &mut kept {
-            let slower = variant.pace.unwrap_or(1.0) * longer;
-            if agrees(slower) {
-                variant.slower.push(slower);
-                variant.is_median |= index == 0;
-                is_met = true;
-            }
-        }
-        if !is_met {
+
+    /// Turns that no placement of them explains are something else.
+    fn ensure_plausible(&self) -> Result<(), String> {
+        let others = self.unwatched.and_then(|runs| runs.others_share);
+        if let Some(share) = others.filter(|share| *share > OTHERS_MAX) {
             return Err(format!(
-                "its threads took {:.0} turns per second where the kernel placed them unwatched, and {simulated}",
-                seen_per_s / longer
+                "other programs had {:.0} % of the CPUs while it ran by itself, and turns that wait for them are not predicted",
+                100.0 * share
             ));
         }
+        let per_s = |turns_ns: &[f64]| turns_ns.iter().map(|ns| 1e9 / ns).sum::<f64>();
+        let reading = Reading::all(&self.handovers)[0];
+        let expected = self.extremes.each_ref().map(|slots| per_s(&self.turns_ns(reading, slots)));
+        let slowest = expected.iter().copied().fold(f64::INFINITY, f64::min);
+        let fastest = expected.iter().copied().fold(0.0, f64::max);
+        let seen = per_s(&self.pairs.iter().map(|pair| pair.seen_ns).collect::<Vec<_>>());
+        // Being watched makes turns seldom, never frequent.
+        let [least, most] = self.unwatched.map_or([f64::INFINITY, 1.0], |runs| {
+            [runs.walls_s.high, runs.walls_s.low].map(|wall_s| runs.wall_s / wall_s)
+        });
+        if seen * most <= fastest * AGREEMENT_FACTOR && seen * least >= slowest / AGREEMENT_FACTOR {
+            return Ok(());
+        }
+        Err(format!(
+            "its threads took {seen:.0} turns per second where the kernel placed them, and {slowest:.0} to {fastest:.0} are expected, whatever it does: something else takes the time"
+        ))
     }
-    kept.retain(|variant| !variant.slower.is_empty());
-    // The one nearest to the median run is the one that counts; the others are what is not known better.
-    let distance =
-        |variant: &Variant| variant.slower.first().map_or(f64::INFINITY, |slower| slower.ln().abs());
-    kept.sort_by(|a, b| b.is_median.cmp(&a.is_median).then(distance(a).total_cmp(&distance(b))));
-    Ok(kept)
 }
 
-fn by(handovers: Option<&Handovers>, variants: &[Variant], takes_turns: bool) -> String {
-    let simulated = "a simulation of its threads, event by event, under each placement and under";
-    let Some(found) = handovers.filter(|_| takes_turns) else {
-        return format!("{simulated} the kernel's policy");
-    };
-    let mut kernels: Vec<&str> = Vec::new();
-    for variant in variants {
-        if !kernels.contains(&variant.kernel.what()) {
-            kernels.push(variant.kernel.what());
-        }
+impl Reading {
+    /// As measured, then with the ends of the intervals; each with the least, the most, or half of both as the CPU time of a handover.
+    fn all(found: &Handovers) -> Vec<Self> {
+        let each = [found.together, found.apart, found.crowded, found.stacked];
+        let least = each.iter().map(|one| one.cpu_ns).fold(f64::INFINITY, f64::min);
+        let most = each.iter().map(|one| one.cpu_ns).fold(0.0, f64::max);
+        let ends: [fn(&Handover) -> f64; 3] = [|one| one.ns, |one| one.interval.low, |one| one.interval.high];
+        let with = |end: fn(&Handover) -> f64| {
+            [f64::midpoint(least, most), least, most]
+                .map(|seen_cpu_ns| Self { handovers: each.each_ref().map(end), seen_cpu_ns })
+        };
+        ends.into_iter().flat_map(with).collect()
     }
+}
+
+/// The smallest level of which one unit holds both of two CPUs.
+fn smallest_level(slots: &CpuSlots, a: CpuId, b: CpuId) -> Option<usize> {
+    let holds_both = |level: &SlotLevel| level.units.iter().any(|unit| unit.contains(a) && unit.contains(b));
+    slots.levels.iter().position(holds_both).filter(|_| a != b)
+}
+
+/// Time of a turn of a pair in a placement.
+fn turn_ns(pairs: &[Pair], pair: &Pair, reading: Reading, slot_of: &[usize]) -> f64 {
+    let [together, apart, crowded, stacked] = reading.handovers;
+    let work = (pair.cpu_ns - reading.seen_cpu_ns).max(0.0);
+    let on = |slot: usize| {
+        pairs.iter().flat_map(|pair| pair.threads).filter(|thread| slot_of[*thread] == slot).count() as f64
+    };
+    let [one, other] = pair.threads.map(|thread| slot_of[thread]);
+    let most_on = on(one).max(on(other));
+    let ns = if one == other {
+        // Two pairs on one CPU wait for a handover of the other as well.
+        let handover = if most_on > 2.0 { together.max(stacked / 2.0) } else { together };
+        (handover + work) * most_on / 2.0
+    } else {
+        let handover = if most_on > 1.0 { crowded } else { apart };
+        // Each thread has every other turn of its pair; a CPU cannot give them more than it has.
+        (handover + work).max((together + work) * most_on / 2.0)
+    };
+    let longest_round_ns = 2.0 * (together.max(stacked / 2.0) + work) * pairs.len() as f64;
+    let waits = pair.rest_ns > RESTS_FACTOR * longest_round_ns;
+    ns + if waits { (pair.seen_ns - together - work).max(0.0) } else { 0.0 }
+}
+
+fn words(found: &Handovers) -> String {
     format!(
-        "{simulated} a kernel that {}, with which what was seen of it agrees; a handover takes {:.1} us on one CPU, {:.1} us between two, and {:.1} and {:.1} us if two other threads do so there as well, measured",
-        kernels.join(", or "),
+        "the turns that its threads took, and what a handover takes, measured just before: {:.1} us on one CPU, {:.1} us between two, and {:.1} and {:.1} us if two other threads do so there as well",
         found.together.ns / 1e3,
         found.apart.ns / 1e3,
         found.stacked.ns / 1e3,
         found.crowded.ns / 1e3
     )
+}
+
+/// What is known of the threads.
+struct Seen<'a> {
+    threads: &'a [Busy],
+    known: Vec<Option<&'a SharingThread>>,
+    /// Per second, row wakes column; `None` where that was not seen.
+    wakes: Option<Vec<Vec<f64>>>,
+    sharing: Option<&'a Sharing>,
+    /// How much longer the run took that was watched.
+    slower: f64,
+}
+
+impl Seen<'_> {
+    /// Those that take turns; none if nobody does.
+    fn pairs(&self) -> Result<Vec<Pair>, String> {
+        let Some(wakes) = &self.wakes else { return Ok(Vec::new()) };
+        let partners =
+            (0..self.threads.len()).map(|thread| partner(wakes, thread)).collect::<Result<Vec<_>, _>>()?;
+        let of_thread = |(thread, partner): (usize, &Option<usize>)| {
+            partner.filter(|partner| thread < *partner).map(|partner| self.pair([thread, partner], wakes))
+        };
+        let pairs: Vec<Pair> = partners.iter().enumerate().filter_map(of_thread).collect();
+        let others = self.threads.iter().zip(&partners).filter(|(_, partner)| partner.is_none());
+        if !pairs.is_empty() && others.into_iter().any(|(thread, _)| thread.cpu_share > BESIDE_TURNS_MAX) {
+            return Err("some of its threads take turns and others work beside them".to_owned());
+        }
+        Ok(pairs)
+    }
+
+    fn pair(&self, [one, other]: [usize; 2], wakes: &[Vec<f64>]) -> Pair {
+        // Who is preempted by the one it wakes need not be woken when its turn comes, but comes to a CPU all the same.
+        let woken = 2.0 * wakes[one][other].max(wakes[other][one]);
+        let seconds = self.sharing.map_or(f64::INFINITY, |sharing| sharing.seconds);
+        let arrivals = |thread: usize| self.known[thread].and_then(|thread| thread.arrivals);
+        let came =
+            arrivals(one).zip(arrivals(other)).map_or(0.0, |(one, other)| (one + other) as f64 / seconds);
+        let per_s = self.slower * woken.max(came);
+        let rest_ns = |thread: usize| {
+            self.known[thread].and_then(|thread| median_rest_ns(thread.idle_gaps.as_deref()?)).unwrap_or(0.0)
+        };
+        Pair {
+            threads: [one, other],
+            seen_ns: 1e9 / per_s,
+            cpu_ns: (self.threads[one].cpu_share + self.threads[other].cpu_share) / per_s * 1e9,
+            rest_ns: rest_ns(one).max(rest_ns(other)) / self.slower,
+        }
+    }
+
+    /// What threads do that mind nobody.
+    fn own_works(&self, cpus: usize) -> Result<Vec<OwnWork>, String> {
+        let busy: f64 = self.threads.iter().map(|thread| thread.cpu_share).sum();
+        let is_full = busy >= CPUS_BUSY * self.threads.len().min(cpus) as f64;
+        let of_thread = |(thread, known): (&Busy, &Option<&SharingThread>)| {
+            let seconds = self.sharing.map_or(f64::INFINITY, |sharing| sharing.seconds);
+            let gaps = known.and_then(|thread| thread.idle_gaps.as_deref());
+            let per_s =
+                gaps.map_or(0.0, |gaps| gaps.iter().map(|gap| gap.count).sum::<u64>() as f64 / seconds);
+            // Who rests so often may take turns with another: rests are seen by everybody, wakes are not.
+            let may_take_turns = self.wakes.is_none() && per_s * self.slower > WAKES_MIN_PER_S;
+            let is_seen =
+                gaps.is_some() || thread.cpu_share >= CPUS_BUSY || (is_full && self.wakes.is_some());
+            if may_take_turns || !is_seen {
+                return Err(nobody_saw(thread, self.sharing));
+            }
+            let rested_us =
+                gaps.map_or(0.0, |gaps| gaps.iter().map(|gap| gap.count as f64 * middle_us(gap)).sum());
+            let work = thread.cpu_share.clamp(f64::MIN_POSITIVE, 1.0);
+            let rest = (rested_us * 1e-6 / seconds).min(1.0 - work);
+            Ok(OwnWork { demand: work / (work + rest), unhindered: work + rest, class: class(*known) })
+        };
+        self.threads.iter().zip(&self.known).map(of_thread).collect()
+    }
+}
+
+fn wakes(threads: &[Busy], sharing: Option<&Sharing>) -> Option<Vec<Vec<f64>>> {
+    let sharing = sharing?;
+    let wakes = sharing.wakes.as_ref()?;
+    let index: Vec<Option<usize>> = threads.iter().map(|busy| busy.place_in(sharing)).collect();
+    let rate = |row: &Option<usize>, column: &Option<usize>| Some(wakes.get((*row)?, (*column)?)?.value);
+    Some(
+        index
+            .iter()
+            .map(|row| index.iter().map(|column| rate(row, column).unwrap_or(0.0)).collect())
+            .collect(),
+    )
+}
+
+/// The thread that this one takes turns with; `None` if it is on its own.
+fn partner(wakes: &[Vec<f64>], thread: usize) -> Result<Option<usize>, String> {
+    let others = 0..wakes.len();
+    let given: f64 = wakes[thread].iter().sum();
+    let got: f64 = wakes.iter().map(|row| row[thread]).sum();
+    if given + got < WAKES_MIN_PER_S {
+        return Ok(None);
+    }
+    let between = |other: usize| wakes[thread][other].min(wakes[other][thread]);
+    let partner = others.max_by(|a, b| between(*a).total_cmp(&between(*b))).unwrap_or(thread);
+    let (there, back) = (wakes[thread][partner], wakes[partner][thread]);
+    let is_mutual = there >= TURNS_SHARE * given && back >= TURNS_SHARE * got;
+    if is_mutual && there <= TURNS_FACTOR * back && back <= TURNS_FACTOR * there {
+        return Ok(Some(partner));
+    }
+    Err("its threads wake each other in another way than in turns of two, which is all that is predicted"
+        .to_owned())
+}
+
+fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
+    let offers = sharing.map_or(&[][..], |sharing| &sharing.offers);
+    let wakes = offers.iter().find(|offer| offer.name == OF_WAKES);
+    let why = match (sharing, wakes.and_then(|offer| offer.refused.as_deref())) {
+        (None, _) => "its threads could not be watched".to_owned(),
+        (Some(_), Some(why)) => format!("{OF_WAKES}: {why}"),
+        (Some(sharing), None) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
+        (Some(_), None) => "how long it rests was not seen".to_owned(),
+    };
+    format!(
+        "thread {} rests for {:.0} % of the time, and for what is not known ({why})",
+        thread.key.name,
+        100.0 * (1.0 - thread.cpu_share).max(0.0)
+    )
+}
+
+/// The middle of a bin on a logarithmic scale.
+fn middle_us(gap: &IdleGaps) -> f64 {
+    (gap.from_us.max(0.1) * gap.below_us.max(gap.from_us).max(0.1)).sqrt()
+}
+
+/// The middle of the bin that holds the median rest: a few that waited for a CPU, as other programs had it, do not move it.
+fn median_rest_ns(gaps: &[IdleGaps]) -> Option<f64> {
+    let half = gaps.iter().map(|gap| gap.count).sum::<u64>().div_ceil(2);
+    let mut below = 0;
+    let bin = gaps.iter().find(|gap| {
+        below += gap.count;
+        below >= half && half > 0
+    })?;
+    Some(middle_us(bin) * 1e3)
+}
+
+/// The class of work that a thread does most, in the order of `class_slowdowns`.
+fn class(thread: Option<&SharingThread>) -> usize {
+    let demand = thread.map(|thread| thread.demand).unwrap_or_default();
+    let shares = [demand.integer, demand.floating, demand.front_end, demand.memory];
+    (0..4).rev().max_by(|a, b| shares[*a].total_cmp(&shares[*b])).unwrap_or(0)
 }
 
 /// Why nothing is predicted of threads that write to the same memory, of the pair that does so most: what a line costs that moves
@@ -343,45 +497,6 @@ fn writers(threads: &[Busy], sharing: &Sharing) -> Option<String> {
         other.key.name,
         100.0 * amount.value
     ))
-}
-
-fn class(thread: Option<&SharingThread>) -> Class {
-    let Some(demand) = thread.map(|thread| thread.demand) else { return Class::Integer };
-    let shares = [
-        (demand.integer, Class::Integer),
-        (demand.floating, Class::Floating),
-        (demand.front_end, Class::FrontEnd),
-        (demand.memory, Class::Memory),
-    ];
-    shares.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Class::Integer, |(_, class)| class)
-}
-
-/// Threads as the engine runs them; `extra` is own work per turn and a pause per round, in nanoseconds.
-pub(super) fn load_of(roles: &[Role], classes: &[Class], costs: Costs, extra: &[(f64, f64)]) -> Load {
-    let thread = |(index, role): (usize, &Role)| {
-        let class = classes[index];
-        let (own_ns, pause_ns) = extra[index];
-        let steps = match role {
-            Role::Computes => vec![Step::Compute(class, Length::Endless)],
-            Role::Bursts { work_ns, rest_ns } => {
-                vec![Step::Compute(class, Length::Random(*work_ns)), Step::Sleep(Length::Random(*rest_ns))]
-            }
-            Role::Turns { partner, .. } => {
-                let turn = Step::Compute(class, Length::Fixed((costs.together + own_ns).max(1.0)));
-                if index < *partner {
-                    let mut steps = vec![turn, Step::Wake(*partner), Step::Wait];
-                    if pause_ns > 0.0 {
-                        steps.push(Step::Sleep(Length::Random(pause_ns)));
-                    }
-                    steps
-                } else {
-                    vec![Step::Wait, turn, Step::Wake(*partner)]
-                }
-            }
-        };
-        Thread { steps, private_bytes: 0, shared_set: None, process: 0 }
-    };
-    Load { threads: roles.iter().enumerate().map(thread).collect(), shared_sets: Vec::new() }
 }
 
 #[cfg(test)]

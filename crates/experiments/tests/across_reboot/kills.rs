@@ -121,21 +121,6 @@ fn refusals_say_what_is_wrong_and_what_to_do() {
     assert!(world.resume(usize::MAX).starts_with("the experiment was abandoned"));
 }
 
-#[test]
-fn a_boot_that_is_being_measured_takes_no_other_word() {
-    let mut world = World::new(TRUTH, 4);
-    let (_, due) = world.begin(1).expect("nothing is in the way").due().expect("boots are left");
-    world.reboot(usize::from(due == stats::Arm::B));
-    assert_eq!(world.resume(1), "interrupted");
-    let (mut journal, boot) = (world.journal().expect("a journal"), world.boot());
-    assert!(journal.is_measuring(&boot.boot_id) && !journal.is_measuring("another"));
-    let other = if due == stats::Arm::A { stats::Arm::B } else { stats::Arm::A };
-    let said = journal.enter(&boot, Some(other), "now").expect_err("another word").to_string();
-    assert!(said.starts_with("this boot is being measured as") && said.ends_with("and reboot"), "{said}");
-    assert_eq!(journal.enter(&boot, Some(due), "now"), Ok(0));
-    assert_eq!(world.resume(usize::MAX), "boot");
-}
-
 /// What can happen.
 #[derive(Debug, Clone)]
 enum Event {

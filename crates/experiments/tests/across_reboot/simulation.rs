@@ -44,10 +44,9 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
     let (tree, mut disk) = (folder.path().join("tree"), StateFolder::new(&folder.path().join("state")));
     drop(disk.try_lock().expect("the folder is made"));
     let truth = Truth { shift: -0.1, between: 0.01, within: 0.02, drift: 0.002 };
-    let plan =
-        Plan { seed: 5, order: order(5, false, 5), one_way: false, trials: 5, margin: 0.01, settle_s: 0.0 };
+    let plan = Plan { seed: 5, order: order(5, 5), trials: 5, margin: 0.01, settle_s: 0.0 };
     let intent = Intent {
-        conditions: Conditions::parse(["", "nosmt"], [None, None]).expect("arms"),
+        conditions: Conditions::parse(["", "nosmt"]).expect("arms"),
         plan: plan.clone(),
         work: Work::default(),
         boot: boot(&tree, 0, 0),
@@ -62,7 +61,7 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
         let experiments::ab::across_reboot::visit::Found::Journal(mut journal) = found else {
             panic!("{found:?}")
         };
-        let entered = enter(&mut disk, &mut journal, &facts, None, "later").expect("writable");
+        let entered = enter(&mut disk, &mut journal, &facts, "later").expect("writable");
         let index = entered.expect("it is the arm that is due");
         let mut subject = FakeSubject::new(&truth, number as u64, *arm, 1);
         let measured = measure(&mut disk, &mut journal, index, &mut subject, &mut Nobody).expect("writable");
@@ -162,23 +161,6 @@ fn what_was_never_measured_has_no_numbers() {
     let found = inference(&journal);
     assert_eq!(found.sentence, "no boot counts yet, so nothing is known");
     assert!(found.rows.is_empty() && found.boots.is_empty());
-}
-
-#[test]
-fn a_one_way_change_has_numbers_and_no_verdict() {
-    let truth = Truth { shift: 0.2, between: 0.001, within: 0.001, drift: 0.0 };
-    let mut journal = simulated(truth, 5, 1);
-    journal.plan.one_way = true;
-    let found = inference(&journal);
-    assert!(
-        found.sentence.contains("what time did and what B did cannot be separated"),
-        "{}",
-        found.sentence
-    );
-    assert!(
-        found.rows.iter().all(|row| row.row.verdict == Verdict::Inconclusive && row.row.interval.is_none())
-    );
-    assert!(found.rows[0].between_percent.is_some());
 }
 
 #[test]

@@ -165,14 +165,13 @@ impl World {
     pub(crate) fn begin(&mut self, boots: usize) -> Result<Journal, VisitError<Infallible>> {
         let plan = Plan {
             seed: self.seed,
-            order: order(boots, false, self.seed),
-            one_way: false,
+            order: order(boots, self.seed),
             trials: TRIALS,
             margin: 0.01,
             settle_s: 0.0,
         };
         let intent = Intent {
-            conditions: Conditions::parse(["", "nosmt"], [None, None]).expect("arms"),
+            conditions: Conditions::parse(["", "nosmt"]).expect("arms"),
             plan,
             work: Work::default(),
             boot: self.boot(),
@@ -194,7 +193,7 @@ impl World {
             Ok(Found::Damaged(damaged)) => return damaged.to_string(),
             Err(error) => return error.to_string(),
         };
-        let index = match enter(&mut self.disk, &mut journal, &boot, None, "now") {
+        let index = match enter(&mut self.disk, &mut journal, &boot, "now") {
             Ok(Ok(index)) => index,
             Ok(Err(refusal)) => return refusal.to_string(),
             Err(error) => return error.to_string(),

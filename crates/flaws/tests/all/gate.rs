@@ -50,7 +50,7 @@ fn a_disagreement_fails_where_one_witness_says_not_protected() {
         protected: Protection::NotProtected,
         ..Statement::default()
     };
-    verdict.witnesses.time = off;
+    verdict.evidence.time = off;
     assert_eq!(unmet(&verdict).map(|reason| reason.why), Some(verdict.disagreements[0].clone()));
     verdict.affected = Answer::No;
     assert_eq!(unmet(&verdict), None);

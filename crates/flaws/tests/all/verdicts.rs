@@ -85,7 +85,7 @@ fn the_next_stepping_is_repaired_and_one_old_cpu_makes_the_board_affected() {
     let repaired = board(&[phenom(3), phenom(3)], [0x10; 2], [0x20; 2], 0);
     let verdict = of(&catalogue(), &repaired, "amd-298");
     assert_eq!(verdict.affected, Answer::No);
-    assert!(verdict.witnesses.registers.says.contains("OSVW bit 0: repaired"), "{verdict:?}");
+    assert!(verdict.evidence.registers.says.contains("OSVW bit 0: repaired"), "{verdict:?}");
     assert!(verdict.because.contains("repaired in this stepping"), "{}", verdict.because);
     let mixed = board(&[phenom(2), phenom(3)], [0x18; 2], [0x22; 2], 1);
     let verdict = of(&catalogue(), &mixed, "amd-298");
@@ -339,9 +339,9 @@ fn registers_of_a_guest_are_no_witness_and_time_is() {
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!(verdict.affected, Answer::Yes);
     assert_eq!(verdict.workaround, WorkaroundState::Unknown);
-    assert!(verdict.witnesses.registers.says.contains("a guest of KVM are"), "{verdict:?}");
+    assert!(verdict.evidence.registers.says.contains("a guest of KVM are"), "{verdict:?}");
     evidence.hypervisor = Some("unknown".into());
-    let nobodys = of(&catalogue(), &evidence, "amd-298").witnesses.registers.says;
+    let nobodys = of(&catalogue(), &evidence, "amd-298").evidence.registers.says;
     assert!(nobodys.contains("a guest are made up"), "{nobodys}");
     // Latencies at a stride of 4 KiB, absolute, from the curves quoted in the catalogue's sources.
     for (latency_ns, state) in [
@@ -377,7 +377,7 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
         "a guest's \"Not affected\" is no protection: {verdict:?}"
     );
     let verdict = of(&catalogue(), &evidence, "gds");
-    assert_eq!(verdict.special, Some(Special::PayingUntold));
+    assert_eq!(verdict.special, Some(Special::UndeclaredCost));
     assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
     assert_eq!(verdict.protected, Protection::Protected);
     assert_eq!(verdict.disagreements.len(), 1, "{:?}", verdict.disagreements);
@@ -403,7 +403,7 @@ fn a_control_that_moved_silences_time() {
     };
     let verdict = of(&catalogue(), &evidence, "gds");
     assert_eq!(verdict.workaround, WorkaroundState::Unknown);
-    assert!(verdict.witnesses.time.says.contains("control"), "{}", verdict.witnesses.time.says);
+    assert!(verdict.evidence.time.says.contains("control"), "{}", verdict.evidence.time.says);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{PciWord, Reading, RegisterReading};
+use record::{PciWord, Reading, RegisterReading, msr_key, pair_key};
 
 use crate::door::register;
 use crate::{NodeFunction, Root, node_functions};
@@ -25,7 +25,7 @@ pub(super) fn msr(
             cpus.iter().map(|&cpu| RegisterReading { unit: cpu, value: one(root, cpu, number) }).collect()
         }
     };
-    asked.iter().map(|&number| (format!("{number:x}"), readings(number))).collect()
+    asked.iter().map(|&number| (msr_key(number), readings(number))).collect()
 }
 
 /// Why no register of a CPU can be read, if so.
@@ -69,7 +69,7 @@ pub(super) fn pci(root: &Root, asked: &BTreeSet<PciWord>) -> BTreeMap<String, Ve
         };
         let readings: Vec<RegisterReading> =
             node_functions(root, function).into_iter().map(reading).collect();
-        found.insert(format!("{function:x}.{offset:x}"), readings);
+        found.insert(pair_key(function, offset), readings);
     }
     found
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::sync::OnceLock;
-use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use machine::CpuId;
 
@@ -74,18 +74,6 @@ pub fn start_on<'scope, R: Send + 'scope>(
     work: impl FnOnce() -> R + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, R>, AffinityError> {
     Ok(start_thread(scope, format_args!("a thread for CPU {cpu}"), work)?)
-}
-
-/// Starts a thread that goes its own way.
-///
-/// # Errors
-/// The kernel has no room for one more.
-pub fn start_own<R: Send + 'static>(
-    what: impl fmt::Display,
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<JoinHandle<R>, ThreadError> {
-    let started = may_start().and_then(|()| Builder::new().name("sidestep".to_owned()).spawn(work));
-    started.map_err(|error| ThreadError::new(what, error))
 }
 
 /// Lets the calling thread start only so many more while `work` runs, and then refuses as the kernel does: root is bound by no

@@ -227,15 +227,7 @@ fn gathers_and_their_control_load_the_same_number_of_words() {
         "arch::x86_64::signature::gather::throughput",
         &format!("{gather}; 8 vpaddd ymm,ymm,ymm; 1 dec r; 1 jne"),
     );
-    check("arch::x86_64::signature::gather::latency", &format!("{gather}; 1 dec r; 1 jne"));
     check("arch::x86_64::signature::gather::scalar_loads", "64 add r,[m]; 1 dec r; 1 jne");
-    let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "arch::x86_64::signature::gather::latency"))[0];
-    let gathers: Vec<&str> =
-        body.iter().map(|i| i.text.as_str()).filter(|text| text.starts_with("vpgatherdd")).collect();
-    // Each takes its places from where the last one put its words.
-    assert!(gathers[0].starts_with("vpgatherdd ymm0,") && gathers[0].contains("ymm2*4"), "{}", gathers[0]);
-    assert!(gathers[1].starts_with("vpgatherdd ymm2,") && gathers[1].contains("ymm0*4"), "{}", gathers[1]);
 }
 
 #[test]
@@ -260,63 +252,28 @@ fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
 }
 
 #[test]
-fn segment_checks_differ_by_the_check_alone() {
-    check("arch::x86_64::signature::segment_check::verw_rounds", "8 verw [m]; 1 sete r; 1 dec r; 1 jne");
-    check("arch::x86_64::signature::segment_check::verr_rounds", "8 verr [m]; 1 sete r; 1 dec r; 1 jne");
-}
-
-#[test]
-fn transfers_are_calls_returns_and_jumps_and_nothing_else() {
+fn calls_are_direct_and_nothing_stands_between_them() {
     // The normal form takes the address of a direct call for a number or a register, by its first digit.
-    for name in ["indirect_calls", "direct_calls", "retpolines"] {
-        let Some(functions) = functions() else { return };
-        let body = loops(function(functions, &format!("arch::x86_64::signature::calls::{name}")))[0];
-        let calls = body[..16].iter().filter(|i| i.text.starts_with("call ")).count();
-        assert_eq!((calls, summary(&body[16..]).as_str()), (16, "1 dec r; 1 jne"), "{name}");
-    }
     let Some(functions) = functions() else { return };
-    let texts = |name: &str| -> Vec<&str> {
-        function(functions, &format!("arch::x86_64::signature::calls::{name}"))
-            .iter()
-            .map(|i| i.text.as_str())
-            .collect()
-    };
-    let is_register = |text: &&&str| text.starts_with("call r") && !text.contains("0x");
-    assert_eq!(texts("indirect_calls").iter().filter(is_register).count(), 16);
-    assert_eq!(texts("direct_calls").iter().filter(is_register).count(), 0);
-    let thunk = texts("retpolines");
-    let trap = thunk.iter().position(|text| *text == "pause").expect("the thunk traps speculation");
-    assert!(thunk[trap - 1].starts_with("call") && thunk[trap + 1] == "lfence");
-    let target = thunk[trap..].iter().position(|text| text.starts_with("mov QWORD PTR [rsp],"));
-    assert_eq!(thunk[trap + target.expect("the return address is replaced") + 1], "ret");
-    let jumps = texts("jumps");
-    assert_eq!(jumps.iter().filter(|text| text.starts_with("jmp")).count(), 48);
-    assert!(!jumps.iter().any(|text| text.starts_with("call")));
+    let body = loops(function(functions, "arch::x86_64::signature::calls::direct_calls"))[0];
+    let is_direct =
+        |text: &str| text.starts_with("call ") && (!text.starts_with("call r") || text.contains("0x"));
+    let calls = body[..16].iter().filter(|i| is_direct(&i.text)).count();
+    assert_eq!((calls, summary(&body[16..]).as_str()), (16, "1 dec r; 1 jne"));
 }
 
 #[test]
-fn slow_instructions_stand_alone_in_their_loops() {
-    check(
-        "arch::x86_64::signature::hardware_random::HardwareRandom::draw",
-        "4 rdrand r; 4 adc r,i; 1 dec r; 1 jne",
-    );
-    check("arch::x86_64::signature::divide::divide_chain", "16 mov r,r; 16 div r; 1 dec r; 1 jne");
+fn float_divisions_stand_alone_in_their_loop() {
     let division = "16 andpd xmm,xmm; 16 orpd xmm,xmm; 16 divsd xmm,xmm";
     check("float_divide::float_divide_chain", &format!("{division}; 1 dec r; 1 jne"));
-    let path = "arch::x86_64::signature::transaction::Transactions::run";
-    let step = "4 mov r,i; 4 xbegin i; 4 xend; 4 cmp r,i; 4 sete r; 4 movzx r,r; 4 add r,r";
-    check(path, &format!("{step}; 1 dec r; 1 jne"));
 }
 
 #[test]
-fn walks_and_crossings_are_dependent_loads() {
+fn a_strided_walk_is_dependent_loads_and_a_locked_addition_stands_alone() {
     check(
         "arch::x86_64::signature::strided_walk::StridedWalk::walk",
         "16 mov r,[m]; 32 add r,r; 16 and r,r; 1 dec r; 1 jne",
     );
-    check("arch::x86_64::signature::crossing::CrossingLoads::load", "16 mov r,[m]; 1 dec r; 1 jne");
-    check("arch::x86_64::signature::alias::AliasedLoads::run", "16 mov [m],r; 16 mov r,[m]; 1 dec r; 1 jne");
-    check("arch::x86_64::signature::fill::fill", "4 movups [m],xmm; 1 add r,i; 1 dec r; 1 jne");
     check("arch::x86_64::signature::locked_add::LockedLines::add", "1 lock [m],i; 1 dec r; 1 jne");
 }
 

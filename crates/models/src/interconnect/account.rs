@@ -10,12 +10,11 @@
 use serde::Serialize;
 
 use super::firmware::FirmwareGraph;
-use super::fit::{largest, rms};
 use super::graph::{Graph, Hops};
 use super::inference::{Explanation, Inference, Verdict, infer, over_known_links, without_links};
 use super::matrix::Matrix;
 use super::simulation::{Alternative, alternatives};
-use crate::memory::error_percent;
+use crate::published::{Misses, missed_percent};
 
 /// Bytes of a cache line on x86-64.
 const LINE_BYTES: f64 = 64.0;
@@ -75,18 +74,6 @@ pub struct GraphUsed {
     pub eccentricities: Vec<u32>,
 }
 
-/// How far predictions are from what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Misses {
-    /// Numbers that were predicted.
-    pub count: usize,
-    /// Root mean square, in per cent.
-    pub rms_percent: f64,
-    /// The largest, in per cent.
-    pub max_percent: f64,
-}
-
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -139,7 +126,7 @@ pub fn account(
             }),
             latency_ns: socket.latency_ns,
             latency_predicted_ns: by_model,
-            latency_error_percent: missed(by_model, socket.latency_ns),
+            latency_error_percent: missed_percent(by_model, socket.latency_ns),
             triad_mb_per_s: socket.triad_mb_per_s,
             triad_predicted_mb_per_s: None,
             triad_error_percent: None,
@@ -149,8 +136,8 @@ pub fn account(
     let lines = predict_triads(&mut rows);
     let eccentricities = hops.as_ref().map(Hops::eccentricities).unwrap_or_default();
     SocketAccount {
-        latency: misses(rows.iter().filter_map(|row| row.latency_error_percent)),
-        triad: misses(rows.iter().filter_map(|row| row.triad_error_percent)),
+        latency: Misses::of(rows.iter().map(|row| row.latency_error_percent)),
+        triad: Misses::of(rows.iter().map(|row| row.triad_error_percent)),
         degeneracy: degeneracy(&rows),
         graph: chosen.graph.map(|graph| GraphUsed {
             source: chosen.source,
@@ -184,7 +171,7 @@ fn choose(matrix: &Matrix, inference: &Inference, known: &[FirmwareGraph]) -> Ch
             explanation: Some(inference.explanation.clone()),
         };
     }
-    let usable = known.iter().filter(|graph| graph.untold.is_none() && graph.nodes == matrix.nodes);
+    let usable = known.iter().filter(|graph| graph.undetermined.is_none() && graph.nodes == matrix.nodes);
     for of in usable {
         let graph = graph_of(&of.edges);
         if let Some(explanation) = graph.as_ref().and_then(|graph| over_known_links(matrix, graph)) {
@@ -207,7 +194,7 @@ fn predict_triads(rows: &mut [AccountRow]) -> Option<f64> {
     let shared = geometric_mean(rows.iter().filter_map(own))?;
     for row in rows {
         row.triad_predicted_mb_per_s = row.latency_predicted_ns.map(|ns| shared * LINE_BYTES * 1e3 / ns);
-        row.triad_error_percent = missed(row.triad_predicted_mb_per_s, row.triad_mb_per_s);
+        row.triad_error_percent = missed_percent(row.triad_predicted_mb_per_s, row.triad_mb_per_s);
     }
     Some(shared)
 }
@@ -216,19 +203,6 @@ fn degeneracy(rows: &[AccountRow]) -> Vec<Alternative> {
     let triads: Vec<(f64, u32)> =
         rows.iter().filter_map(|row| Some((row.triad_mb_per_s?, row.eccentricity.unwrap_or(0)))).collect();
     alternatives(LINE_BYTES, &triads)
-}
-
-fn missed(predicted: Option<f64>, measured: Option<f64>) -> Option<f64> {
-    predicted.zip(measured).map(|(predicted, measured)| error_percent(predicted, measured))
-}
-
-fn misses(errors: impl Iterator<Item = f64>) -> Option<Misses> {
-    let errors: Vec<f64> = errors.collect();
-    (!errors.is_empty()).then(|| Misses {
-        count: errors.len(),
-        rms_percent: rms(&errors),
-        max_percent: largest(&errors),
-    })
 }
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -287,7 +261,7 @@ mod tests {
     fn links_of_firmware_are_used_where_latencies_follow_them_and_not_where_they_are_flat() {
         let known = FirmwareGraph {
             source: "AMD routing registers".to_owned(),
-            untold: None,
+            undetermined: None,
             nodes: vec![0, 1, 2, 3],
             edges: DIAMOND.map(|[from, to]| [from as u32, to as u32]).to_vec(),
             eccentricities: vec![2, 1, 1, 2],

@@ -10,20 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::{largest, rms};
 use super::inference::{Explanation, Mesh, infer};
 use super::matrix::{Matrix, NODES_MAX, Unit};
-use crate::machine_file::{
-    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
-};
-use crate::memory::error_percent;
-
-/// What a file says of itself under `kind`.
-pub const CLUSTERS_KIND: &str = "clusters-on-die";
-
-/// Name and text of each machine of clusters that comes with sidestep.
-pub const KNOWN_CLUSTERS: &[(&str, &str)] =
-    &[("spr-snc4", include_str!("../../../../machines/spr-snc4.toml"))];
+use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
+use crate::published::{Misses, missed_percent};
 
 /// More packages, columns or rows than this are typing errors.
 const COUNT_MAX: usize = 8;
@@ -46,7 +36,7 @@ pub struct PublishedMatrix {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClusterMachine {
-    /// Always `CLUSTERS_KIND`.
+    /// What such files state.
     pub kind: String,
     /// Short name.
     pub name: String,
@@ -129,21 +119,15 @@ pub struct ClusterFit {
     pub max_percent: f64,
 }
 
-/// Whether the text of a machine file says that it describes clusters.
-pub fn is_of_clusters(text: &str) -> bool {
-    is_of_kind(text, CLUSTERS_KIND)
-}
+impl MachineFile for ClusterMachine {
+    const KIND: MachineKind = MachineKind::Clusters;
 
-/// Reads a machine; `file` is its name for messages.
-///
-/// # Errors
-/// What is wrong, where, and what would be right.
-pub fn parse_clusters(text: &str, file: &str) -> Result<ClusterMachine, DescriptionError> {
-    read(text, file, possible)
+    fn possible(&self) -> Possible {
+        possible(self)
+    }
 }
 
 fn possible(machine: &ClusterMachine) -> Possible {
-    require_kind(&machine.kind, CLUSTERS_KIND)?;
     within("packages", machine.packages, 1..=COUNT_MAX)?;
     let places = &machine.places.value;
     let is_sane = |place: &[usize; 2]| place.iter().all(|at| *at < COUNT_MAX);
@@ -195,25 +179,14 @@ impl ClusterMachine {
 pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSimulation {
     let mesh = machine.mesh();
     let nodes = machine.nodes();
-    let mut rows: Vec<ClusterRow> = (0..nodes * nodes)
-        .map(|entry| (entry / nodes, entry % nodes))
-        .map(|(reader, home)| ClusterRow {
-            reader,
-            home,
-            latency_ns: mesh.predicted(reader, home),
-            published_ns: None,
-            error_percent: None,
-        })
-        .collect();
-    if let Some(published) = &machine.published {
-        for row in &mut rows {
-            let measured = published.latency_ns[row.reader][row.home];
-            row.published_ns = Some(measured);
-            row.error_percent = Some(error_percent(row.latency_ns, measured));
-        }
-    }
-    let errors: Vec<f64> = rows.iter().filter_map(|row| row.error_percent).collect();
-    let of_errors = |reduce: fn(&[f64]) -> f64| (!errors.is_empty()).then(|| reduce(&errors));
+    let row = |(reader, home)| {
+        let latency_ns = mesh.predicted(reader, home);
+        let published_ns = machine.published.as_ref().map(|published| published.latency_ns[reader][home]);
+        let error_percent = missed_percent(Some(latency_ns), published_ns);
+        ClusterRow { reader, home, latency_ns, published_ns, error_percent }
+    };
+    let rows: Vec<ClusterRow> = (0..nodes * nodes).map(|entry| row((entry / nodes, entry % nodes))).collect();
+    let misses = Misses::of(rows.iter().map(|row| row.error_percent));
     ClusterSimulation {
         machine: machine.name.clone(),
         title: machine.title.clone(),
@@ -221,8 +194,8 @@ pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSim
         column_step_ns: machine.column_step_ns.value,
         row_step_ns: machine.row_step_ns.value,
         remote_ns: machine.remote_ns.value,
-        rms_percent: of_errors(rms),
-        max_percent: of_errors(largest),
+        rms_percent: misses.map(|misses| misses.rms_percent),
+        max_percent: misses.map(|misses| misses.max_percent),
         fit: machine.published.as_ref().filter(|_| with_fit).and_then(|of| fit_of(of, &mesh)),
         numbers: numbers(machine),
         places: mesh.places,
@@ -259,12 +232,11 @@ fn numbers(machine: &ClusterMachine) -> Vec<[String; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::machine_file::tests::are_refused;
 
     fn sapphire_rapids() -> ClusterMachine {
-        parse_clusters(KNOWN_CLUSTERS[0].1, "spr-snc4").expect("it comes with sidestep")
+        crate::known("spr-snc4").expect("it comes with sidestep")
     }
 
     #[test]
@@ -304,25 +276,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
-        let text = KNOWN_CLUSTERS[0].1;
-        for (from, to, key) in [
+        let changes = [
             ("packages = 2", "packages = 0", "packages"),
             ("[[0, 0]", "[[1, 0]", "places"),
             ("[[0, 0]", "[[99, 0]", "places"),
             ("packages = 2", "packages = 1", "published"),
             ("95.4", "-95.4", "published"),
             ("kind = \"clusters-on-die\"", "kind = \"x\"", "kind"),
-        ] {
-            assert!(text.contains(from), "{from}");
-            let error = parse_clusters(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
-            assert!(error.contains("f.toml") && error.contains(key), "{error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in ".{0,200}") {
-            let _ = parse_clusters(&text, "f.toml");
-        }
+        ];
+        are_refused::<ClusterMachine>("spr-snc4", &changes);
     }
 }

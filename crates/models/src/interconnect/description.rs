@@ -5,12 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Hops};
 use super::latency::Coherence;
-use crate::machine_file::{
-    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
-};
+use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
 
-/// What a file says of itself under `kind`.
-pub const KIND: &str = "linked-sockets";
 /// More sockets than this are a typing error.
 const SOCKETS_MAX: usize = 64;
 /// A socket alone has nobody to wait for.
@@ -53,7 +49,7 @@ pub struct PublishedTriad {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketMachine {
-    /// Always `KIND`.
+    /// What such files state.
     pub kind: String,
     /// Short name.
     pub name: String,
@@ -108,25 +104,17 @@ impl SocketMachine {
     }
 }
 
-/// Whether the text of a machine file says that it describes linked sockets.
-pub fn is_described(text: &str) -> bool {
-    is_of_kind(text, KIND)
-}
+impl MachineFile for SocketMachine {
+    const KIND: MachineKind = MachineKind::Sockets;
 
-/// Reads a machine; `file` is its name for messages.
-///
-/// # Errors
-/// What is wrong, where, and what would be right.
-pub fn parse(text: &str, file: &str) -> Result<SocketMachine, DescriptionError> {
-    read(text, file, |machine| {
-        possible_graph(machine)?;
-        possible_publications(machine)?;
-        possible_numbers(machine)
-    })
+    fn possible(&self) -> Possible {
+        possible_graph(self)?;
+        possible_publications(self)?;
+        possible_numbers(self)
+    }
 }
 
 fn possible_graph(machine: &SocketMachine) -> Possible {
-    require_kind(&machine.kind, KIND)?;
     within("sockets", machine.sockets, SOCKETS_MIN..=SOCKETS_MAX)?;
     let graph = Graph::of_links(machine.sockets, &machine.links.value)
         .map_err(|error| ("links".to_owned(), format!("cannot be: {error}")))?;
@@ -177,13 +165,11 @@ fn possible_numbers(machine: &SocketMachine) -> Possible {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known::KNOWN;
     use super::*;
     use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
-        let text = KNOWN[0].1;
         let changes = [
             ("sockets = 4", "sockets = 0", "sockets"),
             ("sockets = 4", "sockets = 9", "links"),
@@ -197,6 +183,6 @@ mod tests {
             ("triad_mb_per_s = 3945.4141", "triad_mb_per_s = 1e-308", "give 1 to 1000000000 MB/s"),
             ("kind = \"linked-sockets\"", "kind = \"x\"", "kind"),
         ];
-        are_refused(text, parse, &changes);
+        are_refused::<SocketMachine>("x6440-8380", &changes);
     }
 }

@@ -1,15 +1,17 @@
-//! The graph that hardware was set up with: from AMD's routing registers, from Intel's UPI ports.
+//! The graph that hardware was set up with: from AMD's routing registers, from Intel's UPI ports; and the latencies of ACPI HMAT, of
+//! which the kernel shows the best initiator only.
 //!
 //! A routing register of node n says by which of its links packets to node d leave, and to which links a broadcast that
 //! began at d is passed on: the tree that probes take. It does not say who is at the other end of a link. That follows:
 //! ends are paired so that every packet that is sent along the links arrives.
 
+use machine::acpi::{Access, LocalityKind, LocalityMatrix};
 use machine::{NorthbridgeNode, UpiPort};
 use serde::Serialize;
 
 use super::graph::{Graph, Hops};
 use super::inference::{Inference, Verdict};
-use super::matrix::Matrix;
+use super::matrix::{Matrix, Unit};
 
 /// The first family with nine bits per field: BKDG for AMD Family 10h (31116), F0x40.
 const WIDE_FAMILY: u32 = 0x10;
@@ -28,14 +30,15 @@ pub struct FirmwareGraph {
     /// Where from.
     pub source: String,
     /// Why it names no links, if it does not.
-    pub untold: Option<String>,
+    #[serde(rename = "undetermined")]
+    pub undetermined: Option<String>,
     /// Nodes or dies, by number.
     pub nodes: Vec<u32>,
     /// Links between them.
     pub edges: Vec<[u32; 2]>,
     /// Links to the farthest node; empty if they do not join all.
     pub eccentricities: Vec<u32>,
-    /// Links that a probe from each node passes at most, by the tree of its broadcasts; empty if not told.
+    /// Links that a probe from each node passes at most, by the tree of its broadcasts; empty if not known.
     pub probe_depths: Vec<u32>,
 }
 
@@ -133,7 +136,7 @@ impl FirmwareGraph {
         let is_identified = inference.verdict == Verdict::Identified;
         Self {
             source: source.to_owned(),
-            untold: (!is_identified).then(|| inference.reason.clone()),
+            undetermined: (!is_identified).then(|| inference.reason.clone()),
             nodes: inference.nodes.clone(),
             edges: if is_identified { inference.edges.clone() } else { Vec::new() },
             eccentricities: if is_identified { inference.eccentricities.clone() } else { Vec::new() },
@@ -167,7 +170,7 @@ pub fn differences(graphs: &[FirmwareGraph]) -> Vec<String> {
 
 /// What was measured, by the number of links that a source tells: "0: 80 ns, 1: 122 ns, 2: 145 ns".
 pub fn measured_by_links(graph: &FirmwareGraph, matrix: &Matrix) -> Option<String> {
-    if graph.untold.is_some() || graph.nodes != matrix.nodes {
+    if graph.undetermined.is_some() || graph.nodes != matrix.nodes {
         return None;
     }
     let hops = Graph::of_numbered(&graph.nodes, &graph.edges)?.hops()?;
@@ -185,7 +188,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
     let listed = |edges: &[[u32; 2]]| {
         edges.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
     };
-    match (&one.untold, &other.untold) {
+    match (&one.undetermined, &other.undetermined) {
         (None, None) => {}
         (Some(_), Some(_)) => return None,
         (Some(_), None) => {
@@ -226,7 +229,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
 fn graph_of(source: &str, nodes: Vec<u32>, graph: &Graph, probe_depths: Vec<u32>) -> FirmwareGraph {
     FirmwareGraph {
         source: source.to_owned(),
-        untold: None,
+        undetermined: None,
         edges: graph.numbered_links(&nodes),
         eccentricities: graph.hops().as_ref().map(Hops::eccentricities).unwrap_or_default(),
         nodes,
@@ -347,6 +350,31 @@ pub fn upi_graph(ports: &[UpiPort]) -> Option<FirmwareGraph> {
     (!graph.links().is_empty()).then(|| graph_of("Intel UPI ports", dies, &graph, Vec::new()))
 }
 
+/// The matrix of read latencies, else of any access, between the domains that have both processors and memory; none if the table has
+/// fewer than two, or is empty.
+pub fn hmat_latencies(matrices: &[LocalityMatrix]) -> Option<Matrix> {
+    /// HMAT counts picoseconds.
+    const PS_PER_NS: f64 = 1e3;
+    let kinds = [Access::Read, Access::Any].map(LocalityKind::Latency);
+    let of = kinds.iter().find_map(|kind| matrices.iter().find(|of| of.is_memory && of.kind == *kind))?;
+    let mut domains: Vec<u32> =
+        of.initiators.iter().copied().filter(|domain| of.targets.contains(domain)).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let place = |list: &[u32], domain: u32| list.iter().position(|other| *other == domain);
+    let entry = |from: u32, to: u32| {
+        let place = place(&of.initiators, from)? * of.targets.len() + place(&of.targets, to)?;
+        of.entries.get(place).copied().flatten().map(|picoseconds| picoseconds as f64 / PS_PER_NS)
+    };
+    let row = |from: &u32| domains.iter().map(|to| entry(*from, *to)).collect::<Vec<_>>();
+    let rows: Vec<Vec<Option<f64>>> = domains.iter().map(row).collect();
+    let has_any = rows.iter().flatten().any(Option::is_some);
+    let mut matrix =
+        Matrix::of_rows(Unit::Nanoseconds, &rows).ok().filter(|_| domains.len() > 1 && has_any)?;
+    matrix.nodes = domains;
+    Some(matrix)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -459,9 +487,9 @@ mod tests {
 
     #[test]
     fn sources_that_contradict_each_other_are_named() {
-        let source = |name: &str, edges: &[[u32; 2]], untold: Option<&str>| FirmwareGraph {
+        let source = |name: &str, edges: &[[u32; 2]], undetermined: Option<&str>| FirmwareGraph {
             source: name.to_owned(),
-            untold: untold.map(str::to_owned),
+            undetermined: undetermined.map(str::to_owned),
             nodes: vec![0, 1, 2],
             edges: edges.to_vec(),
             eccentricities: vec![1, 1, 1],
@@ -495,5 +523,28 @@ mod tests {
             let nodes: Vec<NorthbridgeNode> = words.iter().enumerate().map(node).collect();
             let _ = northbridge_graph(&nodes, family);
         }
+    }
+
+    fn table(entries: [u64; 6]) -> LocalityMatrix {
+        LocalityMatrix {
+            kind: LocalityKind::Latency(Access::Read),
+            is_memory: true,
+            initiators: vec![1, 0],
+            targets: vec![0, 1, 2],
+            entries: entries.map(|entry| Some(entry).filter(|entry| *entry > 0)).to_vec(),
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_put_in_the_order_of_the_nodes_and_memory_alone_is_left_out() {
+        let matrix = hmat_latencies(&[table([130_000, 80_000, 300_000, 79_000, 131_000, 310_000])]);
+        let matrix = matrix.expect("two nodes");
+        assert_eq!((matrix.nodes.as_slice(), matrix.at(0, 0)), ([0, 1].as_slice(), Some(79.0)));
+        assert_eq!(
+            (matrix.at(0, 1), matrix.at(1, 0), matrix.at(1, 1)),
+            (Some(131.0), Some(130.0), Some(80.0))
+        );
+        assert_eq!(hmat_latencies(&[table([0; 6])]), None);
+        assert_eq!(hmat_latencies(&[]), None);
     }
 }

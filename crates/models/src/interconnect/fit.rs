@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::description::SocketMachine;
-use super::linear::least_squares;
-use crate::memory::error_percent;
+use crate::least_squares::on_lines;
+use crate::published::{Misses, error_percent};
 
 /// A form of the latency: what it is made of, as columns of a straight-line fit.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +168,7 @@ fn parameters(form: &Form, data: &[Datum]) -> Option<Vec<f64>> {
         (0..form.parameters.len()).map(|at| (form.column)(datum, at) / datum.latency_ns).collect()
     };
     let rows: Vec<Vec<f64>> = data.iter().map(row).collect();
-    least_squares(&rows, &vec![1.0; data.len()])
+    on_lines(&rows, &vec![1.0; data.len()])
 }
 
 fn latency_ns(form: &Form, parameters: &[f64], datum: &Datum) -> f64 {
@@ -182,12 +182,12 @@ fn error(form: &Form, parameters: &[f64], datum: &Datum) -> f64 {
 
 fn form_fit(form: &Form, data: &[Datum]) -> Option<FormFit> {
     let found = parameters(form, data)?;
-    let errors: Vec<f64> = data.iter().map(|datum| error(form, &found, datum)).collect();
-    let left_out: Option<Vec<f64>> = (0..data.len())
+    let misses = Misses::of(data.iter().map(|datum| Some(error(form, &found, datum))))?;
+    let left_out: Option<Vec<Option<f64>>> = (0..data.len())
         .map(|out| {
             let mut rest = data.to_vec();
             let datum = rest.remove(out);
-            Some(error(form, &parameters(form, &rest)?, &datum))
+            Some(Some(error(form, &parameters(form, &rest)?, &datum)))
         })
         .collect();
     Some(FormFit {
@@ -200,9 +200,9 @@ fn form_fit(form: &Form, data: &[Datum]) -> Option<FormFit> {
             .zip(found)
             .map(|(name, value)| FittedParameter { name, value })
             .collect(),
-        rms_percent: rms(&errors),
-        max_percent: largest(&errors),
-        left_out_max_percent: left_out.map(|errors| largest(&errors)),
+        rms_percent: misses.rms_percent,
+        max_percent: misses.max_percent,
+        left_out_max_percent: left_out.and_then(Misses::of).map(|misses| misses.max_percent),
     })
 }
 
@@ -219,11 +219,8 @@ fn transfer(from: &SocketMachine, to: &SocketMachine) -> Option<Transfer> {
             published_mb_per_s: published.triad_mb_per_s,
         })
         .collect();
-    let errors: Vec<f64> = data.iter().map(|datum| error(form, &found, datum)).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    Some(Transfer { from: from.name.clone(), to: to.name.clone(), rows, max_percent: largest(&errors) })
+    let misses = Misses::of(data.iter().map(|datum| Some(error(form, &found, datum))))?;
+    Some(Transfer { from: from.name.clone(), to: to.name.clone(), rows, max_percent: misses.max_percent })
 }
 
 /// The largest half spread of sockets with one eccentricity and clock.
@@ -236,12 +233,4 @@ fn scatter_percent(data: &[Datum]) -> f64 {
         (a.triad_mb_per_s - b.triad_mb_per_s).abs() / (a.triad_mb_per_s + b.triad_mb_per_s) * 100.0
     };
     pairs.map(spread).fold(0.0, f64::max)
-}
-
-pub(super) fn rms(errors: &[f64]) -> f64 {
-    (errors.iter().map(|error| error * error).sum::<f64>() / errors.len().max(1) as f64).sqrt()
-}
-
-pub(super) fn largest(errors: &[f64]) -> f64 {
-    errors.iter().map(|error| error.abs()).fold(0.0, f64::max)
 }

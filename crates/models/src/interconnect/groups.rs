@@ -224,8 +224,8 @@ impl Around<'_> {
         let group = &self.cut.group;
         let share =
             |group: Option<&[usize]>, pair: &Pair| group.map(|group| group[pair.one] == group[pair.other]);
-        let latencies = |wanted: &dyn Fn(&Pair) -> bool| -> Vec<f64> {
-            known.iter().filter(|pair| wanted(pair)).map(|pair| pair.latency).collect()
+        let latencies = |belongs: &dyn Fn(&Pair) -> bool| -> Vec<f64> {
+            known.iter().filter(|pair| belongs(pair)).map(|pair| pair.latency).collect()
         };
         let is_within =
             |pair: &Pair| share(Some(group), pair) == Some(true) && share(self.inner, pair) != Some(true);
@@ -240,8 +240,8 @@ impl Around<'_> {
                 && inner_sizes.as_ref().is_some_and(|inner| inner[pair.one] == sizes[pair.one])
         };
         let mut by_size: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        let mut gather = |wanted: &dyn Fn(&Pair) -> bool| {
-            for pair in known.iter().filter(|pair| wanted(pair)) {
+        let mut gather = |belongs: &dyn Fn(&Pair) -> bool| {
+            for pair in known.iter().filter(|pair| belongs(pair)) {
                 by_size.entry(sizes[pair.one]).or_default().push(pair.latency);
             }
             relative_spread(by_size.values())

@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::graph::{ENUMERATED_NODES_MAX, Graph, Hops, pairs};
 use super::groups::{self, GroupLevel, Nested, nested};
 use super::matrix::{Matrix, Member, NODES_MAX, Unit};
-use super::reading::MatrixReading;
 use hypothesis::{Entries, Reading, evidence};
 pub use mesh::Mesh;
 use reasons::{beyond_inference, beyond_resolution, why_flat, why_in_parts, why_not_two};
@@ -43,7 +42,7 @@ const MISFIT: f64 = 2.0;
 /// A graph rests on the difference between two latencies; that is so many times what the graph misses the entries by, or more.
 const GAP_ERRORS: f64 = 2.0;
 /// And it is this share of the latencies: entries of one kind differ by as much in published matrices of quiet machines (lpdquad, a
-/// full mesh: 2 %), whose error nobody told.
+/// full mesh: 2 %), whose error is unknown.
 const GAP_SHARE_MIN: f64 = 0.025;
 
 machine::named! {
@@ -181,17 +180,6 @@ pub fn infer(matrix: &Matrix) -> Inference {
     found
 }
 
-/// Infers the links of the nodes that a file tells of, and the groups of its CPUs where it tells of them.
-pub fn infer_reading(reading: &MatrixReading) -> Inference {
-    let mut found = infer(&reading.matrix);
-    if let Some(cpus) = &reading.cpus {
-        found.members_are = cpus.members;
-        found.remarks.extend(groups::remark(&nested(cpus).levels));
-        found.groups = nested(cpus).levels;
-    }
-    found
-}
-
 /// Links between nodes. A known error that no reading meets is not believed.
 fn infer_nodes(matrix: &Matrix, nested: &Nested) -> Inference {
     let found = infer_by(matrix, nested);
@@ -279,11 +267,11 @@ fn grouped(entries: &Entries, nested: &Nested) -> Option<Weighed> {
     };
     let local = mean(&|row, column| row == column);
     let latencies: Vec<f64> = (0..=groups.len())
-        .map(|wanted| mean(&|row, column| row != column && level(row, column) == wanted))
+        .map(|depth| mean(&|row, column| row != column && level(row, column) == depth))
         .collect::<Option<_>>()?;
     let mut squares = entries.squares_about_mean(|row, column| row == column);
-    for wanted in 0..=groups.len() {
-        squares += entries.squares_about_mean(|row, column| row != column && level(row, column) == wanted);
+    for depth in 0..=groups.len() {
+        squares += entries.squares_about_mean(|row, column| row != column && level(row, column) == depth);
     }
     let parameters = latencies.len() + usize::from(local.is_some());
     // Each member might be in any group of its level.
@@ -302,7 +290,7 @@ fn level_of(groups: &[Vec<usize>], row: usize, column: usize) -> usize {
     groups.iter().position(|group| group[row] == group[column]).unwrap_or(groups.len())
 }
 
-/// A full mesh predicts what any machine shows whose remote memory is all as far. It can be told from that only where local
+/// A full mesh predicts what any machine shows whose remote memory is all as far. It is distinguishable from that only where local
 /// reads wait for probes.
 fn shows_no_links(matrix: &Matrix, graph: &Graph) -> bool {
     let count = matrix.count();
@@ -478,7 +466,7 @@ impl Misses {
 }
 
 impl Explanation {
-    /// The least difference that tells links, and the latency that it is a difference of; none if no links are told.
+    /// The least difference that shows links, and the latency that it is a difference of; none if no links show.
     fn rests_on(&self) -> Option<(f64, f64)> {
         match self {
             Self::Flat { .. } | Self::Groups { .. } => None,

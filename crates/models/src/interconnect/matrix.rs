@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn what_is_no_matrix_is_told_with_its_place() {
-        let told =
+        let message =
             |of: &[&[f64]]| Matrix::of_rows(Unit::Nanoseconds, &rows(of)).expect_err("none").to_string();
-        assert!(told(&[]).contains("no row"));
-        assert!(told(&[&[1.0, 2.0], &[1.0]]).contains("row 2 has 1 values"));
-        assert!(told(&[&[1.0, -2.0], &[1.0, 1.0]]).contains("row 1, column 2 is -2"));
+        assert!(message(&[]).contains("no row"));
+        assert!(message(&[&[1.0, 2.0], &[1.0]]).contains("row 2 has 1 values"));
+        assert!(message(&[&[1.0, -2.0], &[1.0, 1.0]]).contains("row 1, column 2 is -2"));
         for absurd in [f64::NAN, f64::INFINITY, 1e308, 1e-300] {
-            assert!(told(&[&[1.0, absurd], &[1.0, 1.0]]).contains("row 1, column 2"), "{absurd}");
+            assert!(message(&[&[1.0, absurd], &[1.0, 1.0]]).contains("row 1, column 2"), "{absurd}");
         }
         let large = vec![vec![Some(1.0); MEMBERS_MAX + 1]; MEMBERS_MAX + 1];
         assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(MEMBERS_MAX + 1)));

@@ -1,10 +1,8 @@
-//! Tables of latencies as other programs write them: CSV, MCTOP, Intel's Memory Latency Checker, hwloc's XML.
+//! Tables of latencies as other programs write them: CSV, and Intel's Memory Latency Checker.
 
 mod checker;
 mod comma;
-mod mctop;
 mod names;
-mod xml;
 
 use super::matrix::{Matrix, MatrixError, Unit};
 
@@ -16,12 +14,8 @@ pub(super) type Rows = Vec<Vec<Option<f64>>>;
 pub struct MatrixReading {
     /// What wrote it, for people.
     pub format: &'static str,
-    /// Latencies or distances of nodes; of CPUs where the file has none of nodes.
+    /// Latencies or distances of nodes, or of CPUs.
     pub matrix: Matrix,
-    /// Latencies of CPUs beside those of nodes, where the file has both.
-    pub cpus: Option<Matrix>,
-    /// Bandwidth by row (cores) and column (memory) in 10^6 bytes per second, where the file has one of the same nodes.
-    pub bandwidth_mb_per_s: Option<Rows>,
     /// What was strange.
     pub remarks: Vec<String>,
 }
@@ -69,13 +63,6 @@ pub enum ReadingError {
 /// # Errors
 /// What is wrong and where.
 pub fn read_matrix(text: &str) -> Result<MatrixReading, ReadingError> {
-    let start = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    if start.starts_with('<') {
-        return xml::read(text);
-    }
-    if start.starts_with('#') && start.lines().next().is_some_and(|line| line.contains("#HWCs")) {
-        return mctop::read(start);
-    }
     if text.contains("Memory Latency Checker") || text.contains("Measuring idle latencies") {
         return checker::read(text);
     }
@@ -98,7 +85,6 @@ mod tests {
     fn formats_are_told_apart_by_their_text() {
         for (text, format) in [
             ("80,130\n131,81\n", "CSV"),
-            ("#box #HWCs 1 #Nodes 1 SMT 0\n0 0 0\n#Mem_latencies 1\n0 0 90\n", "MCTOP"),
             ("Measuring idle latencies (in ns)...\nNuma node  0\n 0  80.1\n", "MLC"),
         ] {
             assert_eq!(read_matrix(text).expect(format).format, format);
@@ -114,11 +100,6 @@ mod tests {
         #[test]
         fn no_table_makes_it_panic(text in "[0-9.,; \\t\\n#-]{0,300}") {
             let _ = read_matrix(&text);
-        }
-
-        #[test]
-        fn no_mctop_file_makes_it_panic(text in "([0-9]{1,3} [0-9]{1,3} [0-9]{1,4}\n|#Mem_latencies [0-9]\n|#Mem_bw-READ 2\n){0,40}") {
-            let _ = read_matrix(&format!("#x #HWCs 4 #Nodes 2 SMT 0\n{text}"));
         }
 
         #[test]

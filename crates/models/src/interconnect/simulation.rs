@@ -4,13 +4,13 @@ use machine::Hertz;
 use serde::Serialize;
 
 use super::description::SocketMachine;
-use super::events::{Load, lines_per_ns};
-use super::fit::{SocketFit, fit, largest, rms};
+use super::fit::{SocketFit, fit};
 use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::triad;
 use super::variant::{Variant, VariantError};
-use crate::memory::error_percent;
+use crate::machine_file::Sourced;
+use crate::published::{Misses, missed_percent};
 
 /// One socket.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,8 +102,6 @@ pub struct SocketSimulation {
     pub rms_percent: Option<f64>,
     /// The largest error.
     pub max_percent: Option<f64>,
-    /// By how much the event-by-event run differs from the closed form at most, in per cent.
-    pub events_differ_percent: Option<f64>,
     /// If nothing but memory that asks nobody limited a core.
     pub ceiling_mb_per_s: Option<f64>,
     /// Other readings of the same bandwidths.
@@ -135,8 +133,7 @@ pub fn simulate(
             join(row, machine);
         }
     }
-    let errors: Vec<f64> = rows.iter().filter_map(|row| row.error_percent).collect();
-    let of_errors = |reduce: fn(&[f64]) -> f64| (!errors.is_empty()).then(|| reduce(&errors));
+    let misses = Misses::of(rows.iter().map(|row| row.error_percent));
     Ok(SocketSimulation {
         machine: machine.name.clone(),
         title: machine.title.clone(),
@@ -146,9 +143,8 @@ pub fn simulate(
         core_hz: changed.core_hz.value,
         latency_ns: changed.read_times().matrix_ns(&hops, changed.coherence.value),
         hop_round_trip_ns: changed.hop_round_trip_ns.value,
-        rms_percent: of_errors(rms),
-        max_percent: of_errors(largest),
-        events_differ_percent: events_differ_percent(&changed, &hops),
+        rms_percent: misses.map(|misses| misses.rms_percent),
+        max_percent: misses.map(|misses| misses.max_percent),
         ceiling_mb_per_s: changed
             .ceiling_mb_per_s()
             .filter(|_| changed.coherence.value == Coherence::ProbeFilter),
@@ -182,24 +178,7 @@ fn row(machine: &SocketMachine, hops: &Hops, socket: usize) -> SocketRow {
 fn join(row: &mut SocketRow, machine: &SocketMachine) {
     let published = machine.published.iter().find(|one| one.socket == row.socket);
     row.published_mb_per_s = published.map(|one| one.triad_mb_per_s);
-    row.error_percent = row
-        .triad_mb_per_s
-        .zip(row.published_mb_per_s)
-        .map(|(predicted, published)| error_percent(predicted, published));
-}
-
-/// The run event by event against the closed form, where lines are whole.
-fn events_differ_percent(machine: &SocketMachine, hops: &Hops) -> Option<f64> {
-    /// Enough for every line to come round many times.
-    const LINES: usize = 512;
-    let outstanding = machine.stream.as_ref()?.outstanding_lines.value;
-    let (times, coherence, graph) = (machine.read_times(), machine.coherence.value, machine.graph());
-    let differs = |socket| {
-        let load = Load { socket, outstanding_lines: outstanding.round() as usize, lines: LINES };
-        let found = lines_per_ns(&graph, hops, times, coherence, load);
-        error_percent(found, outstanding.round() / machine.local_ns(hops, socket))
-    };
-    Some(largest(&(0..machine.sockets).map(differs).collect::<Vec<_>>()))
+    row.error_percent = missed_percent(row.triad_mb_per_s, row.published_mb_per_s);
 }
 
 /// Choices of lines under way and lines per row that give the same triads with other latencies.
@@ -262,33 +241,23 @@ fn is_same_order(one: &[u32], other: &[u32]) -> bool {
 
 fn numbers(machine: &SocketMachine) -> Vec<NamedNumber> {
     let number = |name, value: String, source: &str| NamedNumber { name, value, source: source.to_owned() };
+    let of = |name, of: &Sourced<f64>, unit: &str| number(name, format!("{} {unit}", of.value), &of.source);
     let links: Vec<String> = machine.links.value.iter().map(|[from, to]| format!("{from}-{to}")).collect();
     let mut numbers = vec![
         number("links", links.join(" "), &machine.links.source),
         number("core_hz", format!("{} GHz", machine.core_hz.value.0 / 1e9), &machine.core_hz.source),
-        number(
-            "near_core_cycles",
-            format!("{} cycles", machine.near_core_cycles.value),
-            &machine.near_core_cycles.source,
-        ),
-        number("near_ns", format!("{} ns", machine.near_ns.value), &machine.near_ns.source),
-        number(
-            "hop_round_trip_ns",
-            format!("{} ns", machine.hop_round_trip_ns.value),
-            &machine.hop_round_trip_ns.source,
-        ),
+        of("near_core_cycles", &machine.near_core_cycles, "cycles"),
+        of("near_ns", &machine.near_ns, "ns"),
+        of("hop_round_trip_ns", &machine.hop_round_trip_ns, "ns"),
     ];
     if let Some(stream) = &machine.stream {
-        let (lines, demand) = (&stream.outstanding_lines, &stream.demand_lines_per_row);
-        numbers.push(number("outstanding_lines", format!("{} lines", lines.value), &lines.source));
-        numbers.push(number("demand_lines_per_row", format!("{} lines", demand.value), &demand.source));
+        numbers.push(of("outstanding_lines", &stream.outstanding_lines, "lines"));
+        numbers.push(of("demand_lines_per_row", &stream.demand_lines_per_row, "lines"));
     }
-    if let Some(dram) = &machine.dram_ns {
-        numbers.push(number("dram_ns", format!("{} ns", dram.value), &dram.source));
-    }
-    if let Some(idle) = &machine.idle_near_ns {
+    numbers.extend(machine.dram_ns.as_ref().map(|dram| of("dram_ns", dram, "ns")));
+    numbers.extend(machine.idle_near_ns.as_ref().map(|idle| {
         let [low, high] = idle.value;
-        numbers.push(number("idle_near_ns", format!("{low} to {high} ns"), &idle.source));
-    }
+        number("idle_near_ns", format!("{low} to {high} ns"), &idle.source)
+    }));
     numbers
 }

@@ -86,11 +86,11 @@ pub(super) fn latency_ns_of(line_bytes: f64, lines: f64, demand_lines_per_row: f
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KNOWN, parse};
+    use super::*;
 
     #[test]
     fn eight_lines_of_which_each_takes_110_ns_make_4655_mb_per_s() {
-        let machine = parse(KNOWN[0].1, "f").expect("it comes with sidestep");
+        let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
         let stream = machine.stream.as_ref().expect("it streams");
         assert!((stream.mb_per_s(110.0, 0.0) - 8.0 * 64.0 / 110.0 * 1e3).abs() < 1e-9);
         assert!((stream.latency_ns(stream.mb_per_s(123.4, 0.0)) - 123.4).abs() < 1e-9);

@@ -124,18 +124,17 @@ fn square(sockets: usize) -> Result<Graph, VariantError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KNOWN, parse};
     use super::*;
 
     #[test]
     fn what_cannot_be_changed_is_told() {
-        let machine = parse(KNOWN[0].1, "f").expect("it comes with sidestep");
-        let told = |variant: Variant| variant.of(&machine).expect_err("impossible").to_string();
-        assert!(told(Variant { add: vec![[0, 1]], ..Variant::default() }).contains("there already"));
-        assert!(told(Variant { add: vec![[0, 9]], ..Variant::default() }).contains("0 to 3"));
-        assert!(told(Variant { remove: vec![[0, 3]], ..Variant::default() }).contains("no link 0-3"));
+        let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
+        let message = |variant: Variant| variant.of(&machine).expect_err("impossible").to_string();
+        assert!(message(Variant { add: vec![[0, 1]], ..Variant::default() }).contains("there already"));
+        assert!(message(Variant { add: vec![[0, 9]], ..Variant::default() }).contains("0 to 3"));
+        assert!(message(Variant { remove: vec![[0, 3]], ..Variant::default() }).contains("no link 0-3"));
         let cut = Variant { remove: vec![[0, 1], [0, 2]], ..Variant::default() };
-        assert!(told(cut).contains("can no longer reach"));
+        assert!(message(cut).contains("can no longer reach"));
         let mut bare = machine.clone();
         bare.dram_ns = None;
         let filter = Variant { snoop_filter: true, ..Variant::default() };
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_square_is_the_board_without_the_link_between_its_middle_sockets() {
-        let machine = parse(KNOWN[0].1, "f").expect("it comes with sidestep");
+        let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
         let links = |variant: Variant| variant.of(&machine).expect("possible").links.value;
         let square = links(Variant { square: true, ..Variant::default() });
         assert_eq!(square, links(Variant { remove: vec![[1, 2]], ..Variant::default() }));

@@ -79,7 +79,7 @@ fn one(
     }
     let whole = fit(&machine, &data, traces)?;
     let left_out = data.iter().position(|datum| datum.hold_out);
-    let told = left_out.and_then(|index| without(&machine, &data, index, traces));
+    let shown = left_out.and_then(|index| without(&machine, &data, index, traces));
     Some(Alternative {
         page_table_reads: reads,
         page_table_levels: levels.filter(|_| reads == PageTableReads::AllUncached),
@@ -87,7 +87,7 @@ fn one(
         squares: whole.squares,
         worst: whole.worst(),
         uncached_read_ns: whole.parameters.uncached_read_ns,
-        squares_without: told.as_ref().map(|(fit, _)| fit.squares),
-        held_out: told.map(|(_, told)| told),
+        squares_without: shown.as_ref().map(|(fit, _)| fit.squares),
+        held_out: shown.map(|(_, shown)| shown),
     })
 }

@@ -10,12 +10,12 @@ use machine::Bytes;
 use serde::Serialize;
 
 use super::costs::{Costs, Parameters};
-use super::description::{MemoryMachine, Workaround};
+use super::description::{MemoryMachine, Program, Test, Workaround};
 use super::geometry::Geometry;
-use super::prediction::{Program, Test, trace, value, waits};
-use super::published::{Published, error_percent};
+use super::prediction::{trace, value, waits};
 use super::simulator::{Counters, RUN_LINES_MAX};
-use super::solve::{self, Weighed};
+use crate::least_squares::{Weighed, least_squares, weigh};
+use crate::published::error_percent;
 
 /// One published number, and how near the model shall come.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,9 +111,9 @@ pub struct OutstandingProfile {
 }
 
 /// The published numbers that take part in a fit.
-pub fn data(machine: &MemoryMachine, published: &[Published]) -> Vec<Datum> {
+pub fn data(machine: &MemoryMachine) -> Vec<Datum> {
     let mut data = Vec::new();
-    for one in published {
+    for one in &machine.published {
         let test = machine.test.iter().find(|test| test.name == one.test);
         let (Some(test), Some(tolerance_percent)) = (test, one.tolerance_percent) else { continue };
         for (workaround, number) in [(Workaround::Off, one.off), (Workaround::On, one.on)] {
@@ -188,7 +188,7 @@ impl<'a> Problem<'a> {
             ..start
         };
         let first = [start.dram_ns, start.uncached_read_ns, start.walk_core_cycles.max(1.0)].map(f64::ln);
-        let found = solve::least_squares(&first, |logarithms| self.errors(&at(logarithms)));
+        let found = least_squares(&first, |logarithms| self.errors(&at(logarithms)));
         self.judged(at(&found))
     }
 
@@ -233,9 +233,9 @@ impl<'a> Problem<'a> {
         let names = ["dram_ns", "uncached_read_ns", "walk_core_cycles", "startup_lines"];
         let logarithms = all.map(f64::ln);
         let free = names.len();
-        let told = solve::weigh(&logarithms[..free], at);
-        let with_outstanding = solve::weigh(&logarithms, at);
-        let Weighed { rank, deviations } = told;
+        let shown = weigh(&logarithms[..free], at);
+        let with_outstanding = weigh(&logarithms, at);
+        let Weighed { rank, deviations } = shown;
         let fitted = names.iter().zip(all).zip(deviations).map(|((name, value), deviation)| Identified {
             parameter: (*name).to_owned(),
             value,
@@ -289,7 +289,9 @@ pub fn identify(machine: &MemoryMachine, data: &[Datum], fit: &Fit, traces: &mut
 
 /// Leaves each number out in turn, fits the others, and predicts it.
 pub fn hold_out(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Vec<Residual> {
-    (0..data.len()).filter_map(|index| without(machine, data, index, traces).map(|(_, told)| told)).collect()
+    (0..data.len())
+        .filter_map(|index| without(machine, data, index, traces).map(|(_, shown)| shown))
+        .collect()
 }
 
 /// The fit without one number, and that number by it.
@@ -303,6 +305,6 @@ pub(super) fn without(
     let alone = [others.remove(left_out)];
     let fit = fit(machine, &others, traces)?;
     let predicted = Problem::new(machine, &alone, traces).predicted(&fit.parameters);
-    let told = residual(&alone[0], predicted[0]);
-    Some((fit, told))
+    let shown = residual(&alone[0], predicted[0]);
+    Some((fit, shown))
 }

@@ -1,4 +1,4 @@
-//! A machine on paper made of what a real one told and measured of itself.
+//! A machine on paper made of what a real one claims and measured of itself.
 //!
 //! Sizes are the machine's claims, reach of the translation buffers is measured where it was, and every time is fitted: see
 //! `measured_fit`. What nothing tells is assumed, and says so in its source.
@@ -94,10 +94,10 @@ pub struct Measured {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TooLittleMeasured {
     /// The model needs one to four caches with sizes.
-    #[error("the machine tells the sizes of {told} data caches, and the model needs 1 to {LEVELS_MAX}")]
+    #[error("the machine tells the sizes of {sizes} data caches, and the model needs 1 to {LEVELS_MAX}")]
     Caches {
         /// Caches with a size.
-        told: usize,
+        sizes: usize,
     },
     /// Fewer chains than unknowns.
     #[error(
@@ -121,9 +121,9 @@ pub(super) fn described(
     measured: &Measured,
     placement: PagePlacement,
 ) -> Result<MemoryMachine, TooLittleMeasured> {
-    let told = measured.caches.len();
-    if !(1..=LEVELS_MAX).contains(&told) {
-        return Err(TooLittleMeasured::Caches { told });
+    let sizes = measured.caches.len();
+    if !(1..=LEVELS_MAX).contains(&sizes) {
+        return Err(TooLittleMeasured::Caches { sizes });
     }
     if measured.chains.len() < CHAINS_MIN {
         return Err(TooLittleMeasured::Chains { chains: measured.chains.len() });
@@ -163,6 +163,7 @@ pub(super) fn described(
         }],
         page_placement: placement,
         test: Vec::new(),
+        published: Vec::new(),
     })
 }
 
@@ -176,6 +177,13 @@ pub(super) fn keep_ways(machine: &mut MemoryMachine, ways: usize) {
     let bytes = last.size_bytes.value.0 / claimed as u64 * ways as u64;
     last.size_bytes = Sourced { value: Bytes(bytes), source: FITTED.to_owned() };
     last.ways = Sourced { value: ways, source: FITTED.to_owned() };
+}
+
+/// The largest read, if it is larger than all caches.
+pub(super) fn memory_read(measured: &Measured) -> Option<MeasuredRead> {
+    let caches = measured.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or_default();
+    let largest = measured.reads.iter().max_by_key(|read| read.block_bytes)?;
+    (largest.block_bytes.0 > caches.0).then_some(*largest)
 }
 
 fn assumed<T>(value: T, why: &str) -> Sourced<T> {
@@ -197,7 +205,10 @@ fn caches(measured: &Measured) -> Vec<CacheDescription> {
             ways: Sourced { value: cache.ways, source: "claimed by the machine".to_owned() },
             fill: assumed(fill, why),
             core_cycles: Sourced { value: started_ns * measured.core_hz.0 / 1e9, source: FITTED.to_owned() },
-            northbridge_cycles: Sourced { value: 0.0, source: "told apart by nothing".to_owned() },
+            northbridge_cycles: Sourced {
+                value: 0.0,
+                source: "undetermined: one clock for both parts".to_owned(),
+            },
             bytes_per_core_cycle: None,
         }
     };

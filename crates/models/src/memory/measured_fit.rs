@@ -7,119 +7,31 @@
 //! lines under way are set so that the measured reads come out: each is one number from one number, and checks nothing.
 
 use machine::Bytes;
-use serde::Serialize;
 
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
 use super::description::{MemoryMachine, Workaround};
+use super::description::{Program, Test, Unit};
 use super::fit::Identified;
 use super::geometry::PagePlacement;
-use super::measured::{self, Measured, MeasuredChain, MeasuredRead, TooLittleMeasured};
+use super::measured::{self, Measured, MeasuredChain, TooLittleMeasured, memory_read};
+use super::measured_result::{BEYOND_CACHES, ChainResidual, MeasuredFit, RegionResidual, SPREAD_BLOCK};
 use super::measured_scenarios::{memory_ns, phenom_reads_in_loads, scenarios};
 use super::measured_trust;
-use super::parse::Described;
-use super::prediction::{Program, Test, Unit, trace_placed};
-use super::published::error_percent;
+use super::prediction::trace_placed;
 use super::simulation::{Scope, Simulation, simulate};
 use super::simulator::Counters;
-use super::solve;
+use crate::least_squares::{least_squares, weigh};
 use crate::machine_file::{FITTED, Sourced};
+use crate::published::error_percent;
 
 /// A chain is not known better than this, however narrow its interval: physical placement differs from run to run.
 const TOLERANCE_MIN_PERCENT: f64 = 5.0;
 /// Nothing is known of a chain whose interval is wider than this: it would only be carried along.
 const TOLERANCE_MAX_PERCENT: f64 = 100.0;
-/// The program that is all over memory, as of the Phenom: 200 MiB.
-pub(super) const SPREAD_BLOCK: Bytes = Bytes(200 << 20);
 /// Lines under way at once: between one and what no core has.
 const OUTSTANDING_RANGE: (f64, f64) = (1.0, 256.0);
 /// Halvings of that range: to a millionth.
 const HALVINGS: usize = 30;
-
-/// How near the model comes to what was measured, and what that leaves open.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MeasuredFit {
-    /// The fitted times, and how well the chains tell them.
-    pub fitted: Vec<Identified>,
-    /// What of the last cache there is to be seen, by the best of several fits.
-    pub last_cache_bytes: Bytes,
-    /// What the machine claims.
-    pub last_cache_claimed_bytes: Bytes,
-    /// Sum of errors with all that is claimed over that of the best.
-    pub claimed_worse: f64,
-    /// Where pages lie, by the better of two fits.
-    pub page_placement: PagePlacement,
-    /// Sum of errors of the other placement over that of this one.
-    pub other_placement_worse: f64,
-    /// Each chain.
-    pub chains: Vec<ChainResidual>,
-    /// The same by the place that serves most of a chain.
-    pub regions: Vec<RegionResidual>,
-    /// Median of absolute errors, in per cent.
-    pub median_error_percent: f64,
-    /// What nothing here tells of the workaround: what it would cost by other choices.
-    pub scenarios: Vec<Scenario>,
-    /// One read past all caches in loads from memory, as the Phenom's numbers are fitted.
-    pub phenom_reads_in_loads: f64,
-    /// True in a guest.
-    pub is_guest: bool,
-    /// Why nothing is told of what rests on the latency of memory; `None` if it is told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_withheld: Option<String>,
-}
-
-/// The fitted time that is known only where a chain went through memory.
-pub(super) const BEYOND_CACHES: &str = "memory beyond the caches, ns";
-
-/// A chain beside the model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ChainResidual {
-    /// The bytes it goes through.
-    pub block_bytes: Bytes,
-    /// Distance of neighbouring elements.
-    pub stride_bytes: Bytes,
-    /// The place that serves most of it.
-    pub place: String,
-    /// Measured.
-    pub measured_ns: f64,
-    /// By the model.
-    pub fitted_ns: f64,
-    /// Of the measured number.
-    pub error_percent: f64,
-    /// One unit of error.
-    pub tolerance_percent: f64,
-}
-
-/// The chains that a place serves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RegionResidual {
-    /// A cache, or memory.
-    pub place: String,
-    /// How many.
-    pub chains: usize,
-    /// Median error with its sign, in per cent.
-    pub bias_percent: f64,
-    /// Median of absolute errors, in per cent.
-    pub median_error_percent: f64,
-    /// The largest error, with its sign.
-    pub worst_percent: f64,
-}
-
-/// One way in which page tables may be read with the workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Scenario {
-    /// Entries of a walk that come from memory.
-    pub reads_per_walk: u32,
-    /// Each.
-    pub ns_per_read: f64,
-    /// A load of a random chain over 200 MiB.
-    pub random_200mb_ns: f64,
-    /// The same without the workaround.
-    pub random_200mb_off_ns: f64,
-}
 
 /// Chains with their counts: what is left is arithmetic.
 struct Problem {
@@ -193,7 +105,7 @@ impl Problem {
     }
 
     fn solved(&self) -> Vec<f64> {
-        solve::least_squares(&self.start(), |logarithms| self.errors(logarithms))
+        least_squares(&self.start(), |logarithms| self.errors(logarithms))
     }
 
     fn squares(&self, logarithms: &[f64]) -> f64 {
@@ -287,10 +199,7 @@ pub fn simulate_measured(measured: &Measured, scope: Scope) -> Result<Simulation
     machine.workaround.uncached_read_ns.value = memory_ns(&machine);
     machine.test = tests(&machine, &measured);
     let measured = &measured;
-    let mut simulation = simulate(
-        &Described { machine: machine.clone(), published: Vec::new() },
-        Scope { fit: false, chain: Program::RandomChase, ..scope },
-    );
+    let mut simulation = simulate(&machine, Scope { fit: false, chain: Program::RandomChase, ..scope });
     measured_trust::join(&mut simulation, measured);
     let mut fit = judged(&best, &machine, measured);
     measured_trust::withhold(&mut simulation, &mut fit, line);
@@ -334,13 +243,6 @@ fn widths(machine: &mut MemoryMachine, measured: &Measured) {
         if mb_per_s < read.mb_per_s { few = lines } else { many = lines }
     }
     machine.prefetch.outstanding_lines.value = (few * many).sqrt();
-}
-
-/// The largest read, if it is larger than all caches.
-pub(super) fn memory_read(measured: &Measured) -> Option<MeasuredRead> {
-    let caches = measured.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or_default();
-    let largest = measured.reads.iter().max_by_key(|read| read.block_bytes)?;
-    (largest.block_bytes.0 > caches.0).then_some(*largest)
 }
 
 /// A chain in half of each cache, pages in the largest block, a stream, and a chain all over memory.
@@ -388,7 +290,7 @@ fn judged(best: &Best, machine: &MemoryMachine, measured: &Measured) -> Measured
     // The chains scatter more or less than their tolerances say: what they really do counts.
     let free = problem.chains.len().saturating_sub(found.len()).max(1);
     let scatter = (best.fitted.squares / free as f64).sqrt();
-    let weighed = solve::weigh(found, |logarithms| problem.errors(logarithms));
+    let weighed = weigh(found, |logarithms| problem.errors(logarithms));
     let fitted =
         problem.names().into_iter().zip(found).zip(&weighed.deviations).map(|((name, at), deviation)| {
             let uncertainty_percent = deviation.map(|deviation| (deviation * scatter).exp_m1() * 100.0);
@@ -467,7 +369,7 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use machine::Hertz;
 
-    use super::super::measured::{MeasuredCache, MeasuredTlb};
+    use super::super::measured::{MeasuredCache, MeasuredRead, MeasuredTlb};
     use super::*;
 
     /// Latencies of three caches, memory beyond them, second translation buffer, walk: nanoseconds.

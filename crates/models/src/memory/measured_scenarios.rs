@@ -1,12 +1,10 @@
 //! What a fitted machine leaves open of the workaround: how many reads of a walk go past all caches, and what each takes.
 
 use super::costs::{Costs, Parameters, Waits};
-use super::description::{MemoryMachine, Workaround};
+use super::description::{MemoryMachine, Program, Workaround};
 use super::geometry::PageTableReads;
-use super::known::KNOWN;
-use super::measured_fit::{SPREAD_BLOCK, Scenario};
-use super::parse::parse;
-use super::prediction::{Program, trace_placed};
+use super::measured_result::{SPREAD_BLOCK, Scenario};
+use super::prediction::trace_placed;
 use super::simulator::Counters;
 
 /// One read or all reads of a walk, each as long as a load from memory or as the Phenom's were.
@@ -51,8 +49,7 @@ pub(super) fn memory_ns(machine: &MemoryMachine) -> f64 {
 
 /// The same of the Phenom, against which its fitted read past all caches is held.
 pub(super) fn phenom_reads_in_loads() -> f64 {
-    let phenom = KNOWN.iter().find(|(name, _)| *name == "phenom-9600").expect("a machine of ours");
-    let machine = parse(phenom.1, phenom.0).expect("a test reads it").machine;
+    let machine: MemoryMachine = crate::known("phenom-9600").expect("a test reads it");
     let board = &machine.board[0];
     let last = machine.cache.last().expect("a parsed machine has caches");
     let ns = |cycles: f64, hertz: f64| cycles / hertz * 1e9;

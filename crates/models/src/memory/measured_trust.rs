@@ -6,16 +6,16 @@
 
 use machine::Bytes;
 
-use super::measured::{Measured, MeasuredChain};
-use super::measured_fit::{BEYOND_CACHES, ChainResidual, MeasuredFit, SPREAD_BLOCK, memory_read};
-use super::prediction::Unit;
-use super::published::error_percent;
+use super::description::Unit;
+use super::measured::{Measured, MeasuredChain, memory_read};
+use super::measured_result::{BEYOND_CACHES, ChainResidual, MeasuredFit, SPREAD_BLOCK};
 use super::simulation::{Row, Simulation};
+use crate::published::missed_percent;
 
 /// A fit that misses a measurement by more than this predicts nothing there.
 pub const MISSED_PERCENT: f64 = 25.0;
 /// A chain through this part of the block that is all over memory, or more, is evidence of it.
-const WITNESS_SHARE: u64 = 4;
+const EVIDENCE_SHARE: u64 = 4;
 /// What a row may change without that counts as resting on what is added: rounding.
 const MOVED_PERCENT: f64 = 0.05;
 
@@ -28,7 +28,7 @@ pub(super) fn join(simulation: &mut Simulation, measured: &Measured) {
         });
         let read = memory_read(measured).filter(|_| row.unit == Unit::MegabytesPerSecond);
         row.measured = chain.map(|chain| chain.ns).or(read.map(|read| read.mb_per_s));
-        row.error_off_percent = row.measured.map(|number| error_percent(row.off, number));
+        row.error_off_percent = missed_percent(Some(row.off), row.measured);
     }
 }
 
@@ -64,15 +64,15 @@ fn moves(off: f64, on: f64) -> bool {
     (on / off - 1.0).abs() * 100.0 > MOVED_PERCENT
 }
 
-/// Why what rests on the latency of memory is not told; `None` if it is.
+/// Why what rests on the latency of memory is withheld; `None` if it is not.
 fn memory_doubt(fit: &MeasuredFit, line: Bytes) -> Option<String> {
     let is_evidence = |chain: &&ChainResidual| {
-        chain.stride_bytes == line && chain.block_bytes.0 >= SPREAD_BLOCK.0 / WITNESS_SHARE
+        chain.stride_bytes == line && chain.block_bytes.0 >= SPREAD_BLOCK.0 / EVIDENCE_SHARE
     };
     let Some(evidence) = fit.chains.iter().filter(is_evidence).max_by_key(|chain| chain.block_bytes) else {
         return Some(format!(
             "no random chain in base pages through {} or more was measured; sidestep run --only memory measures one",
-            Bytes(SPREAD_BLOCK.0 / WITNESS_SHARE)
+            Bytes(SPREAD_BLOCK.0 / EVIDENCE_SHARE)
         ));
     };
     let is_missed = evidence.error_percent.abs() > MISSED_PERCENT;
@@ -84,7 +84,7 @@ fn memory_doubt(fit: &MeasuredFit, line: Bytes) -> Option<String> {
     })
 }
 
-/// Why the number without the workaround is not told.
+/// Why the number without the workaround is withheld.
 fn own_doubt(row: &Row, memory: Option<&str>) -> Option<String> {
     match row.error_off_percent {
         Some(error) if error.abs() > MISSED_PERCENT => {
@@ -96,7 +96,7 @@ fn own_doubt(row: &Row, memory: Option<&str>) -> Option<String> {
     }
 }
 
-/// The largest block of a surface: chains beyond it are witnesses of memory.
+/// The largest block of a surface: chains beyond it are evidence of memory.
 pub(super) fn largest_of_stride(measured: &Measured, stride: Bytes) -> Bytes {
     let of_stride = |chain: &&MeasuredChain| chain.stride_bytes == stride;
     measured.chains.iter().filter(of_stride).map(|chain| chain.block_bytes).max().unwrap_or_default()
@@ -109,6 +109,7 @@ mod tests {
     use super::super::geometry::PagePlacement;
     use super::super::simulation::{Part, StrideDifference, SurfaceCell};
     use super::*;
+    use crate::published::error_percent;
 
     const LINE: Bytes = Bytes(64);
 
@@ -223,8 +224,8 @@ mod tests {
         }
     }
 
-    /// Which numbers, off and on, are told of each row.
-    fn told(simulation: &mut Simulation, evidence: Option<f64>) -> Vec<[bool; 2]> {
+    /// Which numbers, off and on, are shown of each row.
+    fn shown(simulation: &mut Simulation, evidence: Option<f64>) -> Vec<[bool; 2]> {
         withhold(simulation, &mut fit(evidence), LINE);
         simulation.rows.iter().map(|row| [row.off.is_finite(), row.on.is_finite()]).collect()
     }
@@ -232,14 +233,14 @@ mod tests {
     #[test]
     fn what_rests_on_memory_is_told_only_beside_a_chain_through_memory_that_the_fit_meets() {
         let (all, without) = ([[true, true]; 3], [[true, true], [true, false], [false, false]]);
-        assert_eq!(told(&mut simulation(), Some(-8.0)), all);
-        let mut unwitnessed = simulation();
-        assert_eq!(told(&mut unwitnessed, None), without);
-        assert!(unwitnessed.strides.is_empty(), "what the workaround adds by stride rests on memory");
-        let why = unwitnessed.rows[2].withheld.as_deref().unwrap_or_default();
+        assert_eq!(shown(&mut simulation(), Some(-8.0)), all);
+        let mut unsupported = simulation();
+        assert_eq!(shown(&mut unsupported, None), without);
+        assert!(unsupported.strides.is_empty(), "what the workaround adds by stride rests on memory");
+        let why = unsupported.rows[2].withheld.as_deref().unwrap_or_default();
         assert!(why.starts_with("no random chain in base pages through 50 MiB"), "{why}");
         let mut missed = simulation();
-        assert_eq!(told(&mut missed, Some(-60.0)), without);
+        assert_eq!(shown(&mut missed, Some(-60.0)), without);
         let why = missed.rows[1].withheld.as_deref().unwrap_or_default();
         assert_eq!(why, "the fit misses the chain measured through 64 MiB by -60 %");
     }
@@ -249,7 +250,7 @@ mod tests {
         let mut poor = simulation();
         poor.rows[0] = row("l1_ns", Bytes(16 << 10), [1.2, 1.2], Some(1.9));
         poor.rows[1].error_off_percent = None;
-        assert_eq!(told(&mut poor, Some(1.0)), [[false, false], [false, false], [true, true]]);
+        assert_eq!(shown(&mut poor, Some(1.0)), [[false, false], [false, false], [true, true]]);
         let why: Vec<&str> = poor.rows.iter().filter_map(|row| row.withheld.as_deref()).collect();
         let nothing = "nothing was measured to hold it against";
         assert_eq!(why, ["the fit misses what was measured by -37 %", nothing]);

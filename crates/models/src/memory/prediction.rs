@@ -1,92 +1,21 @@
 //! Programs of loads, and what a machine makes of them.
 
 use machine::Bytes;
-use serde::{Deserialize, Serialize};
 use stats::Random;
 
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
-use super::description::{MemoryMachine, Workaround};
+use super::description::{MemoryMachine, Program, Test, Unit, Workaround};
 use super::geometry::{Geometry, PagePlacement};
 use super::simulator::{Counters, Simulator};
-use crate::machine_file::Sourced;
 
 /// A trace is counted over at least this many accesses, small blocks over several laps.
 const ACCESSES_MIN: u64 = 4096;
-
-/// How a program goes through its block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Program {
-    /// A chain of loads in rising order.
-    #[default]
-    LinearChase,
-    /// A chain of loads in one random order.
-    RandomChase,
-    /// Lines in rising order, none waiting for another.
-    Stream,
-}
 
 impl Program {
     fn waits(self) -> Waits {
         match self {
             Self::LinearChase | Self::RandomChase => Waits::ForEach,
             Self::Stream => Waits::ForNone,
-        }
-    }
-}
-
-/// In which unit a test gives its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Unit {
-    /// Nanoseconds per access; lower is better.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// 10^6 bytes per second; higher is better.
-    #[serde(rename = "MB/s")]
-    MegabytesPerSecond,
-}
-
-impl Unit {
-    /// As it is written behind a number.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::MegabytesPerSecond => "MB/s",
-        }
-    }
-}
-
-/// A program to predict, and on which board without and with the workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Test {
-    /// What it is called; no prediction depends on it.
-    pub name: String,
-    /// In words, with what is known and not known of the published test.
-    pub title: String,
-    /// The unit of the number.
-    pub unit: Unit,
-    /// How the program goes through its block.
-    pub program: Program,
-    /// The bytes it goes through, again and again.
-    pub block_bytes: Bytes,
-    /// From one access to the next in memory.
-    pub stride_bytes: Sourced<Bytes>,
-    /// The board without the workaround.
-    pub off: String,
-    /// The board with it.
-    pub on: String,
-}
-
-impl Test {
-    /// The board on which the test runs without or with the workaround.
-    pub fn board(&self, workaround: Workaround) -> &str {
-        match workaround {
-            Workaround::Off => &self.off,
-            Workaround::On => &self.on,
         }
     }
 }

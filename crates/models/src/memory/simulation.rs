@@ -5,12 +5,11 @@ use serde::Serialize;
 
 use super::alternatives::{Alternative, alternatives};
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
-use super::description::{Board, MemoryMachine, Workaround};
+use super::description::{Board, MemoryMachine, Program, Published, Test, Unit, Workaround};
 use super::fit::{Fit, Identification, Residual, Traces, data, fit, hold_out, identify};
-use super::measured_fit::MeasuredFit;
-use super::parse::Described;
-use super::prediction::{Outcome, Program, Test, Unit, predict, trace_placed};
-use super::published::{Published, error_percent};
+use super::measured_result::MeasuredFit;
+use super::prediction::{Outcome, predict, trace_placed};
+use crate::published::missed_percent;
 
 /// Version of the JSON document.
 const SCHEMA: u32 = 1;
@@ -89,7 +88,7 @@ pub struct Row {
     pub off: f64,
     /// Predicted with it.
     pub on: f64,
-    /// Why `on`, and `off` if that misses what was measured, is not told: NaN, which JSON writes as null.
+    /// Why `on`, and `off` if that misses what was measured, is withheld: NaN, which JSON writes as null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<String>,
     /// Measured without it, where the machine is one that was measured.
@@ -176,11 +175,10 @@ pub struct FitReport {
 }
 
 /// Simulates a machine; what was published of it is joined after its predictions were made.
-pub fn simulate(described: &Described, scope: Scope) -> Simulation {
-    let machine = &described.machine;
+pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
     let board = machine.board.first();
     let mut rows: Vec<Row> = machine.test.iter().filter_map(|test| row(machine, test)).collect();
-    join(&mut rows, &described.published);
+    join(&mut rows, &machine.published);
     Simulation {
         schema: SCHEMA,
         machine: machine.name.clone(),
@@ -195,7 +193,7 @@ pub fn simulate(described: &Described, scope: Scope) -> Simulation {
         surface: board
             .filter(|_| scope.surface)
             .map_or_else(Vec::new, |board| surface(machine, board, scope.chain)),
-        fit: if scope.fit { report(described) } else { None },
+        fit: if scope.fit { report(machine) } else { None },
         measured: None,
     }
 }
@@ -245,11 +243,11 @@ fn join(rows: &mut [Row], published: &[Published]) {
         let Some(row) = rows.iter_mut().find(|row| row.name == one.test) else { continue };
         if row.published_off.is_none() {
             row.published_off = one.off;
-            row.error_off_percent = one.off.map(|number| error_percent(row.off, number));
+            row.error_off_percent = missed_percent(Some(row.off), one.off);
         }
         if row.published_on.is_none() {
             row.published_on = one.on;
-            row.error_on_percent = one.on.map(|number| error_percent(row.on, number));
+            row.error_on_percent = missed_percent(Some(row.on), one.on);
         }
         row.published_source.get_or_insert_with(|| one.source.clone());
     }
@@ -332,9 +330,8 @@ fn surface(machine: &MemoryMachine, board: &Board, chain: Program) -> Vec<Surfac
     cells
 }
 
-fn report(described: &Described) -> Option<FitReport> {
-    let (machine, mut traces) = (&described.machine, Traces::default());
-    let data = data(machine, &described.published);
+fn report(machine: &MemoryMachine) -> Option<FitReport> {
+    let (data, mut traces) = (data(machine), Traces::default());
     let fit = fit(machine, &data, &mut traces)?;
     Some(FitReport {
         identification: identify(machine, &data, &fit, &mut traces),

@@ -80,7 +80,7 @@ impl Translation {
 
     #[inline]
     fn upper_entry(&self, page: u32, level: u32) -> u32 {
-        // Levels are told apart by the remainder; a page number has at most 32 - 9 bits left at level 2.
+        // Levels differ in the remainder; a page number has at most 32 - 9 bits left at level 2.
         entry(page, level) as u32 * (self.levels + 1) + level
     }
 

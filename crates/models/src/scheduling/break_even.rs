@@ -6,10 +6,9 @@
 use serde::Serialize;
 
 use super::compiled::Compiled;
-use super::description::SchedulingMachine;
+use super::description::{Policy, SchedulingMachine};
+use super::load::Scenario;
 use super::plan::planned;
-use super::policy::Policy;
-use super::simulation::Scenario;
 use super::throughput::{gain, throughput_of_plan};
 
 /// Points of the curve.

@@ -1,6 +1,6 @@
 //! A machine ready for simulation: units by arithmetic, costs as tables.
 
-use super::description::{CLASSES, SchedulingMachine};
+use super::description::{CLASSES, LevelDescription, SchedulingMachine};
 
 /// One level of units.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,12 +49,17 @@ pub struct Compiled {
     pub(super) ghz_by_awake: Vec<f64>,
     pub(super) rests: Vec<Rest>,
     pub(super) slice_ns: f64,
-    pub(super) remote_wake_ns: f64,
-    pub(super) remote_queue_ns: f64,
-    pub(super) local_queue_ns: f64,
     pub(super) hot_ns: f64,
     /// A change of who runs on a CPU changes speeds in so many CPUs around it.
     pub(super) coupled_cpus: usize,
+}
+
+impl SchedulingMachine {
+    /// The largest level below the whole machine whose units hold data that their CPUs share: where partners are in reach of each
+    /// other or not. None where they are so anywhere or nowhere.
+    pub fn sharing_level(&self) -> Option<&LevelDescription> {
+        Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
+    }
 }
 
 impl Compiled {
@@ -99,9 +104,6 @@ impl Compiled {
             ghz_by_awake: machine.clock.hz_by_awake.value.iter().map(|hz| hz.0 / 1e9).collect(),
             rests: rests.collect(),
             slice_ns: machine.slice_ns.value,
-            remote_wake_ns: machine.remote_wake_ns.as_ref().map_or(0.0, |ns| ns.value),
-            remote_queue_ns: machine.remote_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
-            local_queue_ns: machine.local_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
             hot_ns: machine.hot_ns.as_ref().map_or(0.0, |ns| ns.value),
             levels,
         }

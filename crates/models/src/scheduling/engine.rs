@@ -9,9 +9,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use stats::Random;
 
 use super::compiled::Compiled;
-use super::description::CLASSES;
+use super::description::{CLASSES, Policy};
 use super::load::{Load, Step};
-use super::policy::{self, Policy, View};
+use super::policy::{self, View};
 
 /// Stream of the policy's random numbers; threads have the streams below it.
 const STREAM_OF_POLICY: u64 = 1 << 32;
@@ -216,7 +216,7 @@ impl<'a> Engine<'a> {
             totals: Totals::default(),
         };
         for thread in 0..engine.threads.len() {
-            engine.proceed(thread, 0, None);
+            engine.proceed(thread, 0);
         }
         engine.refresh();
         engine
@@ -250,11 +250,6 @@ impl<'a> Engine<'a> {
         self.threads.iter().map(|thread| thread.cpu).collect()
     }
 
-    /// Work of each thread in cycles, since time 0.
-    pub fn work_cycles(&self) -> Vec<f64> {
-        self.threads.iter().map(|thread| thread.work_cycles).collect()
-    }
-
     fn next_of_cpus(&self) -> (usize, f64) {
         let mut best = (0, f64::INFINITY);
         for (cpu, at_ns) in self.next_ns.iter().enumerate() {
@@ -278,7 +273,7 @@ impl<'a> Engine<'a> {
             state.work_cycles += state.remaining_cycles;
             state.remaining_cycles = 0.0;
             let step = state.step + 1;
-            self.proceed(thread, step, None);
+            self.proceed(thread, step);
         } else if let Some(next) = self.cpus[cpu].queue.pop_front() {
             self.cpus[cpu].queue.push_back(thread);
             self.threads[thread].left_ns = self.now_ns;
@@ -292,7 +287,7 @@ impl<'a> Engine<'a> {
             Due::ThreadWakes(thread) => {
                 self.threads[thread].rest = Rest::No;
                 let step = self.threads[thread].step + 1;
-                self.proceed(thread, step, None);
+                self.proceed(thread, step);
             }
             Due::UnitSleeps(unit, departures) => {
                 let stayed_idle = self.unit_threads[unit] == 0 && self.unit_departures[unit] == departures;
@@ -304,8 +299,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Goes on at a step of a thread's program, until the thread computes or rests. A thread that it wakes goes on at once, while
-    /// the waker still has its CPU; `waker` is the CPU of whoever woke this one.
-    fn proceed(&mut self, thread: usize, mut step: usize, waker: Option<usize>) {
+    /// the waker still has its CPU.
+    fn proceed(&mut self, thread: usize, mut step: usize) {
         loop {
             step %= self.load.threads[thread].steps.len();
             let state = &mut self.threads[thread];
@@ -314,7 +309,7 @@ impl<'a> Engine<'a> {
                 Step::Compute(class, length) => {
                     state.remaining_cycles = length.draw(&mut state.random);
                     let before = std::mem::replace(&mut state.class, class as usize);
-                    self.compute(thread, before, waker);
+                    self.compute(thread, before);
                     break;
                 }
                 Step::Sleep(length) => {
@@ -331,12 +326,11 @@ impl<'a> Engine<'a> {
                 }
                 Step::Wait => state.early_wakes -= 1,
                 Step::Wake(other) => {
-                    let on = state.cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)).or(waker);
                     let other_state = &mut self.threads[other];
                     if other_state.rest == Rest::Waiting {
                         other_state.rest = Rest::No;
                         let next = other_state.step + 1;
-                        self.proceed(other, next, on);
+                        self.proceed(other, next);
                     } else {
                         other_state.early_wakes += 1;
                     }
@@ -347,35 +341,21 @@ impl<'a> Engine<'a> {
     }
 
     /// The thread has work: it stays on its CPU if it is on one.
-    fn compute(&mut self, thread: usize, class_before: usize, waker: Option<usize>) {
+    fn compute(&mut self, thread: usize, class_before: usize) {
         match self.threads[thread].cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)) {
             Some(cpu) => {
                 self.count(cpu, class_before, false);
                 self.count(cpu, self.threads[thread].class, true);
                 self.touch(cpu);
             }
-            None => self.dispatch(thread, waker),
+            None => self.dispatch(thread),
         }
     }
 
-    fn dispatch(&mut self, thread: usize, waker: Option<usize>) {
+    fn dispatch(&mut self, thread: usize) {
         let cpu = self.choose(thread);
         self.set_cpu(thread, cpu);
         let unit = cpu / self.machine.clock_cpus;
-        if let Some(waker) = waker {
-            let machine = self.machine;
-            let ns = match self.assigned[cpu] {
-                0 => machine.remote_wake_ns,
-                _ if waker != cpu => machine.remote_queue_ns,
-                // The waker alone is what a handover on one CPU always finds.
-                1 => 0.0,
-                _ => machine.local_queue_ns,
-            };
-            // Not part of the program's work: what it adds is taken off before it is counted.
-            let cycles = ns * machine.ghz(self.awake);
-            self.threads[thread].remaining_cycles += cycles;
-            self.threads[thread].work_cycles -= cycles;
-        }
         if self.assigned[cpu] > 0 {
             self.cpus[cpu].queue.push_back(thread);
             self.queued += 1;

@@ -1,14 +1,14 @@
-//! A machine as it was measured: levels from its CPUs' co-runs, states of rest from its wake-up curve.
+//! A machine as it was measured: levels from its CPUs' co-runs, states of rest from its wake-up curve; and what a class of work loses beside
+//! another on CPUs that share a unit.
 
 use machine::{CpuId, Hertz};
-use record::{Cores, WakePoint};
+use record::{Cores, UnlikeSlowdown, WakePoint};
 use stats::median;
 
-use super::co_run::class_slowdowns;
 use super::description::{
-    CLASSES, ClockDescription, IdleDescription, KIND, LevelDescription, SPEED_MIN, SchedulingMachine, Speeds,
+    CLASSES, ClockDescription, IdleDescription, LevelDescription, SPEED_MIN, SchedulingMachine, Speeds,
 };
-use crate::machine_file::Sourced;
+use crate::machine_file::{MachineKind, Sourced};
 
 /// How long a thread runs before another of the same CPU gets its turn, in nanoseconds.
 const SLICE_NS: f64 = 3e6;
@@ -74,7 +74,7 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
     }
     levels.reverse();
     Some(SchedulingMachine {
-        kind: KIND.to_owned(),
+        kind: MachineKind::Threads.name().to_owned(),
         name: "host".to_owned(),
         title: subject.title.to_owned(),
         cpus: Sourced::new(cpus, "CPUs that may be used"),
@@ -85,9 +85,6 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
             SLICE_NS,
             "assumed: the order of Linux's slices; matters only with more threads than CPUs",
         ),
-        remote_wake_ns: None,
-        remote_queue_ns: None,
-        local_queue_ns: None,
         hot_ns: Some(Sourced::new(HOT_NS, "Linux, kernel/sched/fair.c: sysctl_sched_migration_cost")),
         published: Vec::new(),
     })
@@ -147,6 +144,38 @@ fn rests(wake: &[WakePoint]) -> Vec<IdleDescription> {
         }
     }
     rests
+}
+
+/// Names of the classes in records, in the order of [`super::Class`].
+const NAMES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
+
+/// Time together over time alone by class and class beside it: the median of the pairs of CPUs that are `together`. Unlike loops that were
+/// not run beside each other are taken to lose the smaller of the two. `None` where no such pair was measured.
+pub fn class_slowdowns(
+    cores: &Cores,
+    together: impl Fn(CpuId, CpuId) -> bool,
+) -> Option<[[f64; CLASSES]; CLASSES]> {
+    let typical = |pairs: &mut dyn Iterator<Item = (CpuId, CpuId, f64)>| {
+        let usable =
+            pairs.filter(|(a, b, slowdown)| slowdown.is_finite() && *slowdown > 0.0 && together(*a, *b));
+        median(&usable.map(|(.., slowdown)| slowdown).collect::<Vec<_>>())
+    };
+    let like = NAMES.map(|name| {
+        let pairs = cores.sharing.iter().filter(|pair| pair.resource == name);
+        typical(&mut pairs.map(|pair| (pair.a, pair.b, pair.slowdown)))
+    });
+    if like.iter().all(Option::is_none) {
+        return None;
+    }
+    let unlike = |own: usize, beside: usize| {
+        let is_it = |pair: &&UnlikeSlowdown| pair.class == NAMES[own] && pair.beside == NAMES[beside];
+        typical(&mut cores.unlike.iter().filter(is_it).map(|pair| (pair.a, pair.b, pair.slowdown)))
+    };
+    let alone = |class: usize| like[class].unwrap_or(1.0);
+    let of = |own: usize, beside: usize| {
+        if own == beside { alone(own) } else { unlike(own, beside).unwrap_or(alone(own).min(alone(beside))) }
+    };
+    Some(std::array::from_fn(|own| std::array::from_fn(|beside| of(own, beside))))
 }
 
 #[cfg(test)]
@@ -225,7 +254,7 @@ mod tests {
         let machine = measured(&subject).expect("two CPUs");
         assert_eq!(machine.last_level(), None);
         let text = toml::to_string(&machine).expect("a machine is a file");
-        assert_eq!(super::super::parse(&text, "host").expect("and the file is read"), machine);
+        assert_eq!(crate::parse::<SchedulingMachine>(&text, "host").expect("and the file is read"), machine);
         assert!(machine.clock.hz_by_awake.source.starts_with("unknown") && machine.idle.is_empty());
         assert!(
             machine.level[0].speed_of_two.as_ref().is_some_and(|one| one.source.starts_with("not measured"))

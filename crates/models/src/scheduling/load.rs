@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Random;
 
-use super::description::Class;
+use super::description::{Class, Policy};
 
 /// A length in nanoseconds or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -151,5 +151,34 @@ impl Pattern {
                 if sharing > 0.0 { threads / 2 } else { 0 }
             ],
         }
+    }
+}
+
+/// What runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Scenario {
+    /// Who places threads; `None`: each policy in turn.
+    pub policy: Option<Policy>,
+    /// What the threads do.
+    pub pattern: Pattern,
+    /// What their work keeps busy.
+    pub class: Class,
+    /// Fewest and most threads.
+    pub threads: [usize; 2],
+    /// What a thread gains from data that it shares with its partner, as a share of its speed. With two numbers only the
+    /// break-even between them is asked for.
+    pub sharing: [f64; 2],
+    /// Of all that is drawn.
+    pub seed: u64,
+}
+
+impl Scenario {
+    /// True if it is what published gains are about: independent programs under a policy that fills empty units first.
+    pub(super) fn is_as_published(&self) -> bool {
+        let policies = [Policy::ModulesFirst, Policy::ModulesFirstPatient];
+        self.policy.is_some_and(|policy| policies.contains(&policy))
+            && self.pattern == Pattern::Copies
+            && self.sharing[1] <= 0.0
     }
 }

@@ -52,14 +52,12 @@ impl Seating<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::description::{Class, SchedulingMachine, parse};
-    use super::super::known::KNOWN;
+    use super::super::description::{Class, SchedulingMachine};
     use super::super::load::Pattern;
     use super::*;
 
     fn known(name: &str) -> SchedulingMachine {
-        let (_, file, text) = KNOWN.iter().find(|(known, ..)| *known == name).expect(name);
-        parse(text, file).expect(file)
+        crate::known(name).expect(name)
     }
 
     #[test]

@@ -1,69 +1,9 @@
 //! Who decides on which CPU a thread starts and wakes.
 
-use serde::{Deserialize, Serialize};
 use stats::Random;
 
 use super::compiled::{Compiled, Level};
-
-/// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// The first idle CPU in the order of their numbers.
-    InOrder,
-    /// Any idle CPU.
-    Random,
-    /// The first idle CPU of the emptiest smallest unit: the first hotfix.
-    ModulesFirst,
-    /// The same with units that park later: both hotfixes.
-    ModulesFirstPatient,
-    /// An idle CPU of the fullest unit, so that others sleep.
-    Pack,
-    /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
-    KernelLike,
-    /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
-    /// scheduling. Where one such cache serves all CPUs it is the same.
-    ProcessGrouping,
-    /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
-    DataAware,
-    /// Each thread on the CPU that a plan gives it, whatever else is idle: no policy of a scheduler, but what pinning does.
-    Pinned,
-}
-
-impl Policy {
-    /// All that a scheduler may have.
-    pub const ALL: [Self; 8] = [
-        Self::InOrder,
-        Self::Random,
-        Self::ModulesFirst,
-        Self::ModulesFirstPatient,
-        Self::Pack,
-        Self::KernelLike,
-        Self::ProcessGrouping,
-        Self::DataAware,
-    ];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InOrder => "in-order",
-            Self::Random => "random",
-            Self::ModulesFirst => "modules-first",
-            Self::ModulesFirstPatient => "modules-first-patient",
-            Self::Pack => "pack",
-            Self::KernelLike => "kernel-like",
-            Self::ProcessGrouping => "process-grouping",
-            Self::DataAware => "data-aware",
-            Self::Pinned => "pinned",
-        }
-    }
-
-    /// True if units park later under it.
-    pub fn is_patient(self) -> bool {
-        self == Self::ModulesFirstPatient
-    }
-}
+use super::description::Policy;
 
 /// What a policy may look at.
 pub(super) struct View<'a> {
@@ -126,14 +66,14 @@ pub(super) fn choose(policy: Policy, view: &View<'_>, random: &mut Random) -> us
 fn least_loaded(policy: Policy, view: &View<'_>, random: &mut Random) -> usize {
     let shortest = view.assigned.iter().copied().min().unwrap_or(0);
     let candidates = || (0..view.machine.cpus).filter(|cpu| view.assigned[*cpu] == shortest);
-    let wanted = view.planned.or(view.previous).filter(|cpu| view.assigned[*cpu] == shortest);
+    let preferred = view.planned.or(view.previous).filter(|cpu| view.assigned[*cpu] == shortest);
     let found = match policy {
         Policy::Random => {
             let count = candidates().count();
             candidates().nth(random.below(count))
         }
         Policy::KernelLike | Policy::ProcessGrouping | Policy::DataAware => {
-            wanted.or_else(|| candidates().next())
+            preferred.or_else(|| candidates().next())
         }
         _ => candidates().next(),
     };

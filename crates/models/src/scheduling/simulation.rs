@@ -1,48 +1,16 @@
-//! What a policy gains by number of threads, beside what was published.
+//! What a policy gains by number of threads, beside what was published; and all policies side by side.
 
 use serde::Serialize;
 use stats::Interval;
 
 use super::break_even::{Packing, packing};
-use super::by_policy::{PolicyRow, policy_row};
 use super::compiled::Compiled;
-use super::description::{Class, SchedulingMachine};
-use super::load::{Load, Pattern};
-use super::policy::Policy;
-use super::published::{JoinedNumber, join};
+use super::description::{Policy, PublishedGain, SchedulingMachine};
+use super::load::{Load, Scenario};
 use super::throughput::{Gain, Throughput, gain, throughput};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 const SCHEMA: u32 = 1;
-
-/// What runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Scenario {
-    /// Who places threads; `None`: each policy in turn.
-    pub policy: Option<Policy>,
-    /// What the threads do.
-    pub pattern: Pattern,
-    /// What their work keeps busy.
-    pub class: Class,
-    /// Fewest and most threads.
-    pub threads: [usize; 2],
-    /// What a thread gains from data that it shares with its partner, as a share of its speed. With two numbers only the
-    /// break-even between them is asked for.
-    pub sharing: [f64; 2],
-    /// Of all that is drawn.
-    pub seed: u64,
-}
-
-impl Scenario {
-    /// True if it is what published gains are about: independent programs under a policy that fills empty units first.
-    fn is_as_published(&self) -> bool {
-        let policies = [Policy::ModulesFirst, Policy::ModulesFirstPatient];
-        self.policy.is_some_and(|policy| policies.contains(&policy))
-            && self.pattern == Pattern::Copies
-            && self.sharing[1] <= 0.0
-    }
-}
 
 /// One number of threads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,6 +44,43 @@ impl GainRow {
             _ => None,
         }
     }
+}
+
+/// One number of threads under every policy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyRow {
+    /// How many.
+    pub threads: usize,
+    /// In the order of `Policy::ALL`.
+    pub policies: Vec<PolicyGain>,
+}
+
+/// What one policy makes of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyGain {
+    /// Who places threads.
+    pub policy: Policy,
+    /// Over threads on idle CPUs at random.
+    pub over_random: Gain,
+    /// Over a kernel that does not know of data.
+    pub over_kernel_like: Gain,
+    /// Itself.
+    pub throughput: Throughput,
+}
+
+/// A published gain beside what was predicted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JoinedNumber {
+    /// As published.
+    #[serde(flatten)]
+    pub published: PublishedGain,
+    /// The prediction for that number of threads; none where the number is unknown or was not simulated.
+    pub predicted_percent: Option<f64>,
+    /// The smallest and the largest prediction over all numbers of threads that were simulated.
+    pub predicted_range_percent: [f64; 2],
 }
 
 /// The document.
@@ -123,7 +128,7 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
 }
 
 /// What a policy makes of a load; the second machine is the one that parks later.
-pub(super) fn under(machines: &[Compiled; 2], load: &Load, policy: Policy, seed: u64) -> Throughput {
+fn under(machines: &[Compiled; 2], load: &Load, policy: Policy, seed: u64) -> Throughput {
     throughput(&machines[usize::from(policy.is_patient())], load, policy, seed)
 }
 
@@ -146,4 +151,42 @@ fn row(machines: &[Compiled; 2], scenario: Scenario, policy: Policy, threads: us
         gain_over_kernel_like_interval: kernel_like.interval,
         throughput: with,
     }
+}
+
+/// One number of threads under all policies.
+fn policy_row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> PolicyRow {
+    let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
+    let all = Policy::ALL.map(|policy| (policy, under(machines, &load, policy, scenario.seed)));
+    let over = |(own, with): &(Policy, Throughput), baseline: Policy| {
+        let without = all.iter().find(|(policy, _)| *policy == baseline).expect("it is one of all");
+        // A run against itself is no two independent ones.
+        if *own == baseline { Gain::NONE } else { gain(with, &without.1) }
+    };
+    let one = |one: &(Policy, Throughput)| PolicyGain {
+        policy: one.0,
+        over_random: over(one, Policy::Random),
+        over_kernel_like: over(one, Policy::KernelLike),
+        throughput: one.1,
+    };
+    PolicyRow { threads, policies: all.iter().map(one).collect() }
+}
+
+/// Puts what was published beside the rows.
+fn join(published: &[PublishedGain], rows: &[GainRow]) -> Vec<JoinedNumber> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let one = |published: &PublishedGain| {
+        let gains = || rows.iter().filter_map(|row| row.gain_over_percent(published.over));
+        let at_count = rows.iter().find(|row| Some(row.threads) == published.threads);
+        JoinedNumber {
+            published: published.clone(),
+            predicted_percent: at_count.and_then(|row| row.gain_over_percent(published.over)),
+            predicted_range_percent: [
+                gains().fold(f64::INFINITY, f64::min),
+                gains().fold(f64::NEG_INFINITY, f64::max),
+            ],
+        }
+    };
+    published.iter().map(one).collect()
 }

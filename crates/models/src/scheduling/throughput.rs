@@ -4,11 +4,10 @@ use serde::Serialize;
 use stats::{Interval, Random};
 
 use super::compiled::Compiled;
-use super::description::Class;
+use super::description::{Class, Policy};
 use super::engine::{Engine, Totals};
 use super::load::{Length, Load, Step};
 use super::plan::planned;
-use super::policy::Policy;
 
 /// What is not counted at the beginning of a run: all CPUs wake at once then.
 const WARM_UP_NS: f64 = 1e7;

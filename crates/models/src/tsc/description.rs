@@ -3,12 +3,8 @@
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
-use crate::machine_file::{
-    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
-};
+use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
 
-/// What a file says of itself under `kind`.
-pub const KIND: &str = "time-stamp-counters";
 /// More cores than this are a typing error: eight nodes of two were the largest machines of family 0Fh.
 const CORES_MAX: usize = 64;
 /// Clocks outside of this are typing errors, in hertz.
@@ -47,7 +43,7 @@ pub struct ReadDescription {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TscMachine {
-    /// Always `KIND`.
+    /// What such files state.
     pub kind: String,
     /// Short name.
     pub name: String,
@@ -96,21 +92,15 @@ impl TscMachine {
     }
 }
 
-/// Whether the text of a machine file says that it describes counters.
-pub fn is_described(text: &str) -> bool {
-    is_of_kind(text, KIND)
-}
+impl MachineFile for TscMachine {
+    const KIND: MachineKind = MachineKind::Counters;
 
-/// Reads a machine; `file` is its name for messages.
-///
-/// # Errors
-/// What is wrong, where, and what would be right.
-pub fn parse(text: &str, file: &str) -> Result<TscMachine, DescriptionError> {
-    read(text, file, possible)
+    fn possible(&self) -> Possible {
+        possible(self)
+    }
 }
 
 fn possible(machine: &TscMachine) -> Possible {
-    require_kind(&machine.kind, KIND)?;
     let is_any = machine.sockets > 0 && machine.cores_per_socket > 0;
     require(is_any && (2..=CORES_MAX).contains(&machine.cores()), "sockets and cores_per_socket", || {
         format!("make no 2 to {CORES_MAX} cores")
@@ -139,13 +129,11 @@ fn possible(machine: &TscMachine) -> Possible {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known::KNOWN;
     use super::*;
     use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
-        let text = KNOWN[0].2;
         let changes = [
             ("sockets = 2", "sockets = 0", "sockets"),
             ("[2.4e9, 2.2e9", "[2.2e9, 2.4e9", "pstates_hz"),
@@ -154,6 +142,6 @@ mod tests {
             ("name = \"tsc\"", "name = \"mine\"", "read"),
             ("kind = \"time-stamp-counters\"", "kind = \"x\"", "kind"),
         ];
-        are_refused(text, parse, &changes);
+        are_refused::<TscMachine>("k8-opteron", &changes);
     }
 }

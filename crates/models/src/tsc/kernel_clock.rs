@@ -38,14 +38,14 @@ impl CounterClock {
         until_ns: f64,
     ) -> Self {
         let tick_ns = 1e9 / machine.tick_hz.value;
-        let mut told: Vec<(f64, f64)> = courses
+        let mut quotients: Vec<(f64, f64)> = courses
             .iter()
             .flat_map(|course| &course.transitions)
             .map(|one| (one.told_ns, 1e9 / one.hz))
             .collect();
-        told.sort_by(|a, b| a.0.total_cmp(&b.0));
-        told.insert(0, (0.0, 1e9 / courses[0].changes[0].1));
-        let mut clock = Self { tick_ns, ticks: vec![Tick { time_ns: 0.0, last_tsc: 0.0 }], quotients: told };
+        quotients.sort_by(|a, b| a.0.total_cmp(&b.0));
+        quotients.insert(0, (0.0, 1e9 / courses[0].changes[0].1));
+        let mut clock = Self { tick_ns, ticks: vec![Tick { time_ns: 0.0, last_tsc: 0.0 }], quotients };
         let mut last = clock.ticks[0];
         for number in 1..=(until_ns / tick_ns) as u32 {
             let at_ns = f64::from(number) * tick_ns;
@@ -92,7 +92,6 @@ fn whole(ns: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KNOWN, parse};
     use super::*;
 
     const SECOND_NS: f64 = 1e9;
@@ -103,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_steady_counter_serves_the_time() {
-        let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+        let machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
         let counter = Counter::new(2.4e9);
         let clock = CounterClock::run(&machine, &[steady(2.4e9)], &counter, SECOND_NS);
         for at_ns in [0.0, 1234.0, 5e8 + 777.0, 9.999e8] {
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn time_never_steps_back_on_the_cpu_that_ticks() {
-        let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+        let machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
         // It runs fast for a while, which the kernel takes for lost ticks.
         let mut counter = Counter::new(2.4e9);
         counter.change(3e8, 5.9e9);
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_behind_serves_the_time_of_the_last_tick() {
-        let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+        let machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
         let (first, slow) = (Counter::new(2.4e9), Counter::new(1.0e9));
         let clock = CounterClock::run(&machine, &[steady(2.4e9)], &first, SECOND_NS);
         assert!((clock.time_ns(&slow, 5.005e8) - 5e8).abs() < 1.0);

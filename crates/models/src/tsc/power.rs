@@ -45,7 +45,7 @@ impl Governor {
 /// A change of frequency of some cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transition {
-    /// When the kernel is told: before a rise, after a fall.
+    /// When the kernel learns of it: before a rise, after a fall.
     pub(super) told_ns: f64,
     /// To which frequency.
     pub(super) hz: f64,
@@ -136,11 +136,10 @@ pub(super) fn counter(
 #[cfg(test)]
 mod tests {
     use super::super::activity::Workload;
-    use super::super::{KNOWN, parse};
     use super::*;
 
     fn machine() -> TscMachine {
-        parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep")
+        crate::known("k8-opteron").expect("it comes with sidestep")
     }
 
     #[test]

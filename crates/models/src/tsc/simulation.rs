@@ -245,11 +245,10 @@ fn readers(machine: &TscMachine, scenario: Scenario, time_ns: impl Fn(bool, f64)
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{KNOWN, parse};
     use super::*;
 
     fn run(governor: Governor, workload: Workload) -> DriftSimulation {
-        let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+        let machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
         simulate(&machine, Scenario { governor, workload, seconds: 5.0, seed: 1 })
     }
 
@@ -301,7 +300,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn with_one_frequency_and_no_ramping_no_workload_drifts(seed in any::<u64>(), which in 0_usize..4) {
-            let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+            let machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
             let scenario = Scenario {
                 governor: Governor::Performance, workload: Workload::ALL[which], seconds: 2.0, seed,
             };
@@ -312,7 +311,7 @@ mod tests {
 
         #[test]
         fn a_stronger_ramp_drifts_more(seed in any::<u64>(), divisor in 2.0_f64..512.0) {
-            let mut machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+            let mut machine: TscMachine = crate::known("k8-opteron").expect("it comes with sidestep");
             let scenario = Scenario {
                 governor: Governor::Performance, workload: Workload::OneBusy, seconds: 1.0, seed,
             };

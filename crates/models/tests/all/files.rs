@@ -1,10 +1,17 @@
 //! Machine files that come with sidestep are possible; those that are wrong are refused with the file, the place and what to do.
 
-use models::memory::parse;
-use models::{interconnect, memory, scheduling, tsc};
+use models::interconnect::{ClusterMachine, SocketMachine};
+use models::memory::MemoryMachine;
+use models::scheduling::SchedulingMachine;
+use models::tsc::TscMachine;
+use models::{KNOWN_MACHINES, MachineKind};
 use proptest::prelude::*;
 
 const TEXT: &str = include_str!("../../../../machines/phenom-9600.toml");
+
+fn parse(text: &str, file: &str) -> Result<MemoryMachine, models::DescriptionError> {
+    models::parse(text, file)
+}
 
 fn refused(from: &str, to: &str) -> String {
     assert!(TEXT.contains(from), "{from}");
@@ -51,48 +58,33 @@ fn what_no_machine_can_be_is_named_with_its_place() {
 }
 
 #[test]
-fn the_machines_that_come_with_sidestep_are_possible_and_of_one_kind() {
-    let names = |known: &[(&'static str, &str)]| known.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    for (name, text) in memory::KNOWN {
-        assert_eq!(parse(text, name).expect(name).machine.name, *name);
+fn the_machines_that_come_with_sidestep_are_possible_and_of_the_kind_that_they_state() {
+    for known in KNOWN_MACHINES {
+        let name = match MachineKind::of(known.text) {
+            MachineKind::Memory => models::known::<MemoryMachine>(known.name).map(|machine| machine.name),
+            MachineKind::Sockets => models::known::<SocketMachine>(known.name).map(|machine| {
+                let is_known = |name: &String| models::known::<SocketMachine>(name).is_some();
+                assert!(machine.siblings.iter().all(is_known), "{}", known.name);
+                machine.name
+            }),
+            MachineKind::Clusters => models::known::<ClusterMachine>(known.name).map(|machine| machine.name),
+            MachineKind::Counters => models::known::<TscMachine>(known.name).map(|machine| machine.name),
+            MachineKind::Threads => {
+                models::known::<SchedulingMachine>(known.name).map(|machine| machine.name)
+            }
+        };
+        assert_eq!(name.as_deref(), Some(known.name));
     }
-    for (name, text) in interconnect::KNOWN {
-        let machine = interconnect::parse(text, name).expect(name);
-        assert_eq!((machine.name.as_str(), kinds(text)), (*name, [true, false, false, false]));
-        assert!(machine.siblings.iter().all(|name| names(interconnect::KNOWN).contains(&name.as_str())));
-    }
-    for (name, text) in interconnect::KNOWN_CLUSTERS {
-        let machine = interconnect::parse_clusters(text, name).expect(name);
-        assert_eq!((machine.name.as_str(), kinds(text)), (*name, [false, true, false, false]));
-    }
-    for (name, file, text) in tsc::KNOWN {
-        let machine = tsc::parse(text, file).expect(name);
-        assert_eq!((machine.name.as_str(), kinds(text)), (*name, [false, false, true, false]));
-    }
-    for (name, file, text) in scheduling::KNOWN {
-        let machine = scheduling::parse(text, file).expect(name);
-        assert_eq!((machine.name.as_str(), kinds(text)), (*name, [false, false, false, true]));
-    }
-}
-
-/// What a text says that it describes.
-fn kinds(text: &str) -> [bool; 4] {
-    [
-        interconnect::is_described(text),
-        interconnect::is_of_clusters(text),
-        tsc::is_described(text),
-        scheduling::is_described(text),
-    ]
 }
 
 /// Reads a text as each kind of machine.
 fn read(text: &str) {
+    let _ = MachineKind::of(text);
     let _ = parse(text, "f.toml");
-    let _ = interconnect::parse(text, "f.toml");
-    let _ = interconnect::parse_clusters(text, "f.toml");
-    let _ = tsc::parse(text, "f.toml");
-    let _ = scheduling::parse(text, "f.toml");
-    let _ = kinds(text);
+    let _ = models::parse::<SocketMachine>(text, "f.toml");
+    let _ = models::parse::<ClusterMachine>(text, "f.toml");
+    let _ = models::parse::<TscMachine>(text, "f.toml");
+    let _ = models::parse::<SchedulingMachine>(text, "f.toml");
 }
 
 proptest! {
@@ -106,7 +98,7 @@ proptest! {
     fn no_change_of_a_machine_makes_its_reader_panic(
         at in 0_usize..4000, text in "[ -~\n]{0,20}", cut in 0_usize..20,
     ) {
-        for known in models::known_machines() {
+        for known in KNOWN_MACHINES {
             let mut broken = known.text.to_owned();
             let at = broken.floor_char_boundary(at.min(broken.len()));
             let end = broken.floor_char_boundary((at + cut).min(broken.len())).max(at);

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use models::interconnect::{
-    GroupLevel, Inference, LevelName, Matrix, Unit, Verdict, infer, infer_reading, read_matrix,
-};
+use models::interconnect::{GroupLevel, Inference, LevelName, Matrix, Unit, Verdict, infer, read_matrix};
 use proptest::prelude::*;
 use stats::Random;
 
@@ -225,7 +223,7 @@ fn of_makers() -> Vec<Published> {
 
 fn inferred(path: &Path) -> Inference {
     let text = std::fs::read_to_string(path).expect("a matrix");
-    infer_reading(&read_matrix(&text).expect("a matrix"))
+    infer(&read_matrix(&text).expect("a matrix").matrix)
 }
 
 fn zoo() -> Option<std::path::PathBuf> {
@@ -257,34 +255,6 @@ fn published_matrices_show_the_groups_that_their_makers_tell() {
     assert_eq!(found, of_makers().len(), "a matrix has no row here");
 }
 
-#[test]
-fn contexts_of_mctop_form_groups_beside_the_links_of_their_nodes() {
-    let Some(zoo) = zoo() else { return };
-    let quad = |cpu: u32| (0..24).map(|place| 4 * place + cpu).collect::<Vec<u32>>();
-    let threads = |cores: u32| (0..cores).map(|core| vec![core, core + cores]).collect::<Vec<_>>();
-    let row = |first: u32, count: u32| (first..first + count).collect::<Vec<u32>>();
-    let rows = [
-        // Magny-Cours: two dies of six cores in each package, which the file's own table shows faintly.
-        (
-            "lpd48core",
-            vec![(0..4).map(|at| row(12 * at, 12)).collect(), (0..8).map(|at| row(6 * at, 6)).collect()],
-            16,
-        ),
-        ("lpdquad", vec![(0..4).map(quad).collect(), threads(48)], 0),
-        // Two nodes: one link or several cannot be told apart by latencies.
-        (
-            "lpdxeon2680",
-            vec![vec![[row(0, 10), row(20, 10)].concat(), [row(10, 10), row(30, 10)].concat()], threads(20)],
-            0,
-        ),
-    ];
-    for (file, told, edges) in rows {
-        let found = inferred(&zoo.join(format!("mctop/{file}.mct")));
-        assert_eq!((members(&found.groups), found.edges.len()), (told, edges), "{file}");
-        assert!(found.groups.iter().all(|level| level.within_ns.is_none()), "{file} is in cycles");
-    }
-}
-
 /// Four nodes in a square: a local latency if known, one link, two links.
 fn square(local: Option<f64>, near: f64, far: f64) -> Inference {
     let of = |row: usize, column: usize| match row.abs_diff(column) {
@@ -314,7 +284,7 @@ fn two_sockets_of_two_latencies_are_two_groups_and_no_links() {
             (0..cpus).map(of).collect::<Vec<_>>().join(",")
         })
         .collect();
-    let found = infer_reading(&read_matrix(&text.join("\n")).expect("a matrix"));
+    let found = infer(&read_matrix(&text.join("\n")).expect("a matrix").matrix);
     let [level] = found.groups.as_slice() else { panic!("{:?}", found.groups) };
     assert_eq!((level.within_ns, level.between_ns, level.clear), (Some(15.7), Some(72.7), true));
     assert_eq!(level.members[0], [0, 2, 4, 6, 8, 10, 12, 14]);

@@ -3,15 +3,13 @@
 use std::sync::LazyLock;
 
 use models::memory::{
-    Described, MemoryMachine, PageTableReads, Parameters, Scope, Simulation, Test, Traces, Workaround, data,
-    fit, parse, predict, simulate,
+    MemoryMachine, PageTableReads, Parameters, Scope, Simulation, Test, Traces, Workaround, data, fit,
+    predict, simulate,
 };
 use proptest::prelude::*;
 
-const TEXT: &str = include_str!("../../../../machines/phenom-9600.toml");
-
-fn described() -> Described {
-    parse(TEXT, "machines/phenom-9600.toml").expect("a machine of ours")
+fn phenom() -> MemoryMachine {
+    models::known("phenom-9600").expect("a machine of ours")
 }
 
 fn test<'m>(machine: &'m MemoryMachine, name: &str) -> &'m Test {
@@ -29,7 +27,7 @@ fn value(machine: &MemoryMachine, name: &str, workaround: Workaround) -> f64 {
 
 /// The machine as it is, simulated once for all tests.
 static AS_IT_IS: LazyLock<Simulation> =
-    LazyLock::new(|| simulate(&described(), Scope { bandwidth: true, fit: true, ..Scope::default() }));
+    LazyLock::new(|| simulate(&phenom(), Scope { bandwidth: true, fit: true, ..Scope::default() }));
 
 /// What the machine as it is gives without the workaround and with it.
 fn as_it_is(name: &str) -> [f64; 2] {
@@ -40,7 +38,7 @@ fn as_it_is(name: &str) -> [f64; 2] {
 #[test]
 fn every_published_number_is_met_within_its_tolerance() {
     let rows = &AS_IT_IS.rows;
-    for published in &described().published {
+    for published in &phenom().published {
         let row = rows.iter().find(|row| row.name == published.test).unwrap();
         let tolerance = published.tolerance_percent.unwrap();
         for error in [row.error_off_percent, row.error_on_percent] {
@@ -67,7 +65,7 @@ fn the_workaround_leaves_what_fits_the_caches_alone_and_hits_random_access_harde
 #[test]
 fn no_published_number_reaches_a_prediction() {
     let honest = &*AS_IT_IS;
-    let mut forged = described();
+    let mut forged = phenom();
     for published in &mut forged.published {
         published.off = published.off.map(|number| number * 3.7);
         published.on = published.on.map(|number| number / 2.9);
@@ -86,7 +84,7 @@ fn no_published_number_reaches_a_prediction() {
 
 #[test]
 fn no_prediction_depends_on_the_name_of_its_test() {
-    let machine = described().machine;
+    let machine = phenom();
     for (index, test) in machine.test.iter().enumerate() {
         let renamed = Test { name: format!("test {index}"), title: String::new(), ..test.clone() };
         for state in [Workaround::Off, Workaround::On] {
@@ -97,10 +95,9 @@ fn no_prediction_depends_on_the_name_of_its_test() {
 
 #[test]
 fn the_file_holds_what_the_fit_finds() {
-    let described = described();
-    let data = data(&described.machine, &described.published);
-    let found = fit(&described.machine, &data, &mut Traces::default()).unwrap().parameters;
-    let held = Parameters::of(&described.machine);
+    let machine = phenom();
+    let found = fit(&machine, &data(&machine), &mut Traces::default()).unwrap().parameters;
+    let held = Parameters::of(&machine);
     for (found, held) in [
         (found.dram_ns, held.dram_ns),
         (found.uncached_read_ns, held.uncached_read_ns),
@@ -141,7 +138,7 @@ fn forty_nanoseconds_are_added_at_a_stride_of_512_bytes() {
 
 #[test]
 fn the_north_bridge_clock_moves_the_third_level_and_nothing_above() {
-    let (slow, mut fast) = (described().machine, described().machine);
+    let (slow, mut fast) = (phenom(), phenom());
     fast.set_northbridge_hz(machine::Hertz(2.0e9));
     for name in ["l1_mb_per_s", "l2_mb_per_s", "resident_ns"] {
         assert!(same(value(&slow, name, Workaround::On), value(&fast, name, Workaround::On)), "{name}");
@@ -157,7 +154,7 @@ fn the_north_bridge_clock_moves_the_third_level_and_nothing_above() {
 #[test]
 fn a_longer_stretch_of_prefetch_never_slows_a_stream_and_a_shorter_one_never_helps() {
     let speed = |stop_bytes: u64| {
-        let mut machine = described().machine;
+        let mut machine = phenom();
         machine.prefetch.stop_bytes.value.0 = stop_bytes;
         value(&machine, "stream_mb_per_s", Workaround::Off)
     };
@@ -168,7 +165,7 @@ fn a_longer_stretch_of_prefetch_never_slows_a_stream_and_a_shorter_one_never_hel
 
 #[test]
 fn cacheable_page_tables_cost_what_the_machine_costs_without_the_workaround() {
-    let mut machine = described().machine;
+    let mut machine = phenom();
     let [off, all] = as_it_is("random_200mb_ns");
     let mut on = |reads: PageTableReads| {
         machine.workaround.page_table_reads.value = reads;
@@ -182,7 +179,7 @@ fn cacheable_page_tables_cost_what_the_machine_costs_without_the_workaround() {
 #[test]
 fn what_the_walker_keeps_is_assumed_and_hardly_matters() {
     let at = |entries: usize, name: &str| {
-        let mut machine = described().machine;
+        let mut machine = phenom();
         machine.translation.walk_cache_entries.value = entries;
         value(&machine, name, Workaround::Off)
     };
@@ -207,7 +204,7 @@ proptest! {
         more in 2_usize..5,
         on in any::<bool>(),
     ) {
-        let mut machine = described().machine;
+        let mut machine = phenom();
         let program = if random { models::memory::Program::RandomChase } else { models::memory::Program::LinearChase };
         let mut chain = test(&machine, "latency_ns").clone();
         chain.program = program;

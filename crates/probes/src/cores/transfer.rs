@@ -5,7 +5,6 @@
 //! either thread lost its CPU is set aside.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
@@ -230,6 +229,8 @@ fn check(sampler: &mut Sampler, line: &Line, task: Task) {
     sampler.count(Answer::of(known, found), operands, again);
 }
 
+/// One visit to a pair: windows on lines drawn at random from a fresh mapping, by each protocol. The second pair is the same as
+/// the record names it.
 fn visit(
     session: &mut Session<'_>,
     pair: CpuPair,
@@ -239,39 +240,6 @@ fn visit(
 ) -> Result<(), CoresError> {
     let mut random = SplitMix64::new(session.random.next_u64());
     let mut sampler = session.sampler(pair.a);
-    bounce([pair, named], line_count, session.deadline, &mut random, &mut sampler, samples)?;
-    session.absorb(&mut sampler);
-    Ok(())
-}
-
-/// Hops between two CPUs by compare and swap, in nanoseconds each: one per window, on lines drawn at random from a fresh
-/// mapping.
-///
-/// # Errors
-/// A CPU that may not be used, or no memory.
-pub(crate) fn hops_ns(
-    pair: CpuPair,
-    line_count: usize,
-    deadline: Instant,
-    random: &mut SplitMix64,
-    sampler: &mut Sampler,
-) -> Result<Vec<f64>, CoresError> {
-    let mut samples = [Samples::default()];
-    bounce([pair; 2], line_count, deadline, random, sampler, &mut samples)?;
-    let [samples] = samples;
-    Ok(samples.visits.concat())
-}
-
-/// One visit to a pair: the first protocols, as many as there are places for their windows. The second pair is the same as the
-/// record names it.
-fn bounce(
-    [pair, named]: [CpuPair; 2],
-    line_count: usize,
-    deadline: Instant,
-    random: &mut SplitMix64,
-    sampler: &mut Sampler,
-    samples: &mut [Samples],
-) -> Result<(), CoresError> {
     let _pinned = Pinned::to(pair.a)?;
     let mut mapping = Mapping::new(LINES_BYTES, PageRequest::Base)?;
     let lines = Line::slice_in(mapping.as_mut_slice());
@@ -279,17 +247,18 @@ fn bounce(
     let board = Board::default();
     with_partner(
         pair.b,
-        deadline,
+        session.deadline,
         |link| board.partner(link, lines),
         |link, _| {
             for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
                 sampler.about(|| series_name(named, protocol));
-                bounce_all(&board, link, lines, &chosen, protocol, sampler, samples);
+                bounce_all(&board, link, lines, &chosen, protocol, &mut sampler, samples);
             }
             board.write([NO_TASK, 0]);
             link.meet(Side::Main);
         },
     )?;
+    session.absorb(&mut sampler);
     Ok(())
 }
 

@@ -7,7 +7,9 @@ mod x86_64;
 pub(super) use x86_64::{measure, refuse};
 
 #[cfg(not(target_arch = "x86_64"))]
-use super::{Readings, SignatureProbe, SignatureSetup};
+use super::{SignatureProbe, SignatureSetup};
+#[cfg(not(target_arch = "x86_64"))]
+use record::{Reading, SignatureReading};
 
 /// Nothing is known here that only an emulator does.
 #[cfg(not(target_arch = "x86_64"))]
@@ -18,6 +20,9 @@ pub(super) fn refuse(_: &SignatureSetup<'_>) -> Result<(), String> {
 
 /// There are none.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn measure(_: SignatureProbe, _: &SignatureSetup<'_>) -> Result<Readings, String> {
+pub(super) fn measure(
+    _: SignatureProbe,
+    _: &SignatureSetup<'_>,
+) -> Result<Reading<SignatureReading>, String> {
     Err(format!("no signature loops for {}", std::env::consts::ARCH))
 }

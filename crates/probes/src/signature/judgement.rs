@@ -8,7 +8,7 @@
 use record::{Reading, SignatureReading};
 use stats::{Interval, Random, quantile_of_sorted, sorted};
 
-use super::{Quantity, Readings, SignatureProbe};
+use super::SignatureProbe;
 
 /// Consecutive turns that are drawn together.
 const TURNS_PER_BLOCK: usize = 10;
@@ -57,26 +57,14 @@ struct Resampled {
 }
 
 impl Turns {
-    /// The quantities of a probe, each by its function of low quantiles.
-    pub(super) fn readings(
-        &self,
-        probe: SignatureProbe,
-        values: &[fn(&[f64]) -> f64],
-        held: &Held,
-    ) -> Readings {
-        let reading = |(quantity, value): (&Quantity, &fn(&[f64]) -> f64)| {
-            (quantity.name.to_owned(), self.reading(quantity.unit, value, held))
-        };
-        probe.quantities().iter().zip(values).map(reading).collect()
-    }
-
-    /// A quantity of these turns, beside its control.
+    /// The quantity of a probe, beside its control.
     pub(super) fn reading(
         &self,
-        unit: &str,
+        probe: SignatureProbe,
         value: impl Fn(&[f64]) -> f64,
         held: &Held,
     ) -> Reading<SignatureReading> {
+        let unit = probe.quantity().unit;
         let (measured, control) = (self.resampled(value), self.resampled(held.ratio));
         let numbers = [measured.value, measured.interval.low, measured.interval.high, control.value];
         if !numbers.into_iter().all(f64::is_finite) {
@@ -164,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_value_is_the_low_end_and_its_interval_is_narrow() {
-        let found = is(turns(2.0).reading("core cycles", |lows| lows[1], &held(0.05, None)));
+        let found = is(turns(2.0).reading(SignatureProbe::Gather, |lows| lows[1], &held(0.05, None)));
         assert!((found.value - 10.02).abs() < 0.02, "{}", found.value);
         assert!(found.interval.contains(10.02) && found.interval.half_width() < 0.02, "{}", found.interval);
         assert!(found.control_holds && found.control_interval.contains(1.0) && found.count == 200);
@@ -172,7 +160,8 @@ mod tests {
 
     #[test]
     fn a_control_that_moved_or_is_implausible_does_not_hold() {
-        let reading = |after, held: &Held| is(turns(after).reading("core cycles", |lows| lows[1], held));
+        let reading =
+            |after, held: &Held| is(turns(after).reading(SignatureProbe::Gather, |lows| lows[1], held));
         assert!(!reading(2.2, &held(0.05, None)).control_holds);
         let level = |low, high| Some(Level { work: 0, plausible: Interval { low, high } });
         assert!(reading(2.0, &held(0.05, level(1.0, 3.0))).control_holds);
@@ -181,12 +170,14 @@ mod tests {
 
     #[test]
     fn sharing_the_core_lets_a_duration_have_been_shorter_alone_and_leaves_a_ratio() {
-        let low = |slowdown, unit| {
+        let low = |slowdown, probe| {
             let turns = Turns { slowdown, ..turns(2.0) };
-            is(turns.reading(unit, |lows| lows[1], &held(0.05, None))).interval.low
+            is(turns.reading(probe, |lows| lows[1], &held(0.05, None))).interval.low
         };
-        assert!((low(1.25, "ns") / low(1.0, "ns") - 0.8).abs() < 1e-9);
-        assert!((low(1.25, "ratio") - low(1.0, "ratio")).abs() < 1e-9);
+        assert!(
+            (low(1.25, SignatureProbe::PageWalk) / low(1.0, SignatureProbe::PageWalk) - 0.8).abs() < 1e-9
+        );
+        assert!((low(1.25, SignatureProbe::Jcc) - low(1.0, SignatureProbe::Jcc)).abs() < 1e-9);
     }
 
     #[test]
@@ -194,7 +185,9 @@ mod tests {
         let made = |is_slow: fn(usize) -> bool| {
             let values = (0..200).map(|turn| vec![1.0, if is_slow(turn) { 2.0 } else { 1.0 }, 1.0]).collect();
             let turns = Turns { values, slowdown: 1.0, quantile: 0.25, seed: 1 };
-            is(turns.reading("ns", |lows| lows[1], &held(0.05, None))).interval.half_width()
+            is(turns.reading(SignatureProbe::PageWalk, |lows| lows[1], &held(0.05, None)))
+                .interval
+                .half_width()
         };
         assert!(made(|turn| turn % 2 == 0) < 1e-9);
         assert!(made(|turn| turn < 130) > 0.0);
@@ -202,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_is_no_reading() {
-        let reading = turns(2.0).reading("ratio", |lows| lows[1] / (lows[0] - lows[0]), &held(0.05, None));
+        let reading =
+            turns(2.0).reading(SignatureProbe::Jcc, |lows| lows[1] / (lows[0] - lows[0]), &held(0.05, None));
         assert!(matches!(reading, Reading::Missing(_)));
     }
 }

@@ -41,7 +41,7 @@ pub struct Reads {
 
 impl Reads {
     /// `146 ns (147)`: measured, then predicted; or the one that there is.
-    pub(crate) fn told(&self, reader: usize, home: usize) -> Option<String> {
+    pub(crate) fn text(&self, reader: usize, home: usize) -> Option<String> {
         let of = |rows: &[Vec<Option<f64>>]| rows.get(reader)?.get(home).copied().flatten();
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         match (of(&self.measured), of(&self.predicted)) {
@@ -259,7 +259,7 @@ fn one_node(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, node: usize)
 
 /// What a reader with ears gets in place of lines and labels.
 fn spoken(picture: &GraphPicture, reads: &Reads, node: usize) -> String {
-    let of = |home: usize| Some(format!("{} {}", picture.names[home], reads.told(node, home)?));
+    let of = |home: usize| Some(format!("{} {}", picture.names[home], reads.text(node, home)?));
     let all: Vec<String> = (0..picture.graph.nodes()).filter_map(of).collect();
     format!("node {} reads {}", picture.names[node], all.join(", "))
 }
@@ -279,7 +279,7 @@ fn paths(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, reads: &Reads, 
     svg.path(&ways, "class=\"path\"");
     svg.circle(layout.at[from], radius + 4.0, "class=\"ring\"");
     let label = |(home, &(x, y)): (usize, &(f64, f64))| {
-        Some(Word { at: (x, y - radius - 8.0), text: reads.told(from, home)? })
+        Some(Word { at: (x, y - radius - 8.0), text: reads.text(from, home)? })
     };
     let labels: Vec<Word> = layout.at.iter().enumerate().filter_map(label).collect();
     svg.words("strong halo", Anchor::Middle, &labels);

@@ -15,7 +15,7 @@ use crate::{naming, number};
 
 /// Panels with more columns than this stand below each other.
 const COLUMNS_BESIDE: usize = 8;
-/// Curves that can be told apart; of more packages the slowest, the median and the fastest are shown.
+/// Curves that are distinguishable; of more packages the slowest, the median and the fastest are shown.
 const CURVES_MAX: usize = 4;
 
 /// How the nodes are linked; none if neither latencies nor hardware tell it.
@@ -35,8 +35,8 @@ fn reads_table(picture: &GraphPicture) -> Table {
         .word("read", |reader| format!("from {}", picture.names[*reader]));
     let homes = picture.names.iter().enumerate();
     let columns = homes.fold(rows, |rows, (home, name)| {
-        let told = |reader: &usize| reads.told(*reader, home).unwrap_or_else(|| "-".to_owned());
-        rows.word(format!("memory of {name}"), told)
+        let text = |reader: &usize| reads.text(*reader, home).unwrap_or_else(|| "-".to_owned());
+        rows.word(format!("memory of {name}"), text)
     });
     columns.table()
 }

@@ -64,12 +64,12 @@ pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String
     });
     let mut classes = naming::grouped(measured);
     classes.sort_unstable_by_key(|(distance, _)| *distance);
-    let told = classes.iter().filter_map(|(distance, ns)| {
+    let texts = classes.iter().filter_map(|(distance, ns)| {
         let low = ns.iter().copied().reduce(f64::min)?;
         Some(format!("{distance}: {} ns", span(low, ns.iter().copied().fold(low, f64::max))))
     });
-    let told = told.collect::<Vec<String>>().join(", ");
-    (!told.is_empty()).then_some(told)
+    let texts = texts.collect::<Vec<String>>().join(", ");
+    (!texts.is_empty()).then_some(texts)
 }
 
 /// Triad of a node's CPU in its own memory: `4.7 GB/s`; empty if it was not measured.

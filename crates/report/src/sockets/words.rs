@@ -6,7 +6,7 @@ use record::{Sockets, SubjectEquality};
 use super::own_node;
 use crate::{naming, number};
 
-/// CPUs that are named; of more, their number is told.
+/// CPUs that are named; of more, their number is given.
 const CPUS_NAMED: usize = 8;
 
 /// What was not measured of the machine's nodes, or cannot be, in a sentence; none where the memory of all was measured.
@@ -59,12 +59,12 @@ pub(crate) fn subjects_words(sockets: &Sockets) -> String {
 /// `lines at once of CPUs 0-3: more than ...`, a line for each doubt.
 pub(crate) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
     let doubted = sockets.concurrency.iter().filter_map(|one| Some((one.doubt.as_deref()?, one.cpu)));
-    let told = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
+    let texts = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
         let cpus: CpuSet = cpus.into_iter().collect();
         let whom = if cpus.len() == 1 { "CPU" } else { "CPUs" };
         format!("lines at once of {whom} {cpus}: {doubt}")
     });
-    told.collect()
+    texts.collect()
 }
 
 /// `2 CPUs in their own memory, latency within ±2.3 %, triad within ±1.1 %`
@@ -79,8 +79,8 @@ pub(crate) fn likeness_words(sockets: &Sockets) -> String {
 /// `latency 15.1 to 17.0 % longer on CPUs 0,12; triad 13.9 to 15.2 % longer on CPUs 0,12`
 pub(crate) fn asymmetry_words(sockets: &Sockets) -> String {
     let of = |of: &SubjectEquality| {
-        let told: Vec<String> = [1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)).collect();
-        (!told.is_empty()).then(|| format!("{} {}", of.quantity, told.join(", ")))
+        let texts: Vec<String> = [1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)).collect();
+        (!texts.is_empty()).then(|| format!("{} {}", of.quantity, texts.join(", ")))
     };
     sockets.equality.iter().filter_map(of).collect::<Vec<_>>().join("; ")
 }

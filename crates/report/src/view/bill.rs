@@ -132,11 +132,8 @@ fn together(bill: &ProgramBill) -> Option<String> {
     let joint = bill.joint?;
     let beyond = bill.remainder?;
     let adds_up = beyond.interval.low <= 0.0 && 0.0 <= beyond.interval.high;
-    let words = if adds_up {
-        "the parts add up"
-    } else {
-        "the parts do not add up; ab --factorial tells which settings act on each other"
-    };
+    let words =
+        if adds_up { "the parts add up" } else { "the parts do not add up: some settings act on each other" };
     Some(format!(
         "All recommended changes at once: {:.1} % [{:.1}, {:.1}]; beyond the sum of the parts {:+.1} % [{:+.1}, {:+.1}]: {words}.",
         joint.cost_percent,

@@ -2,28 +2,27 @@
 
 use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
-use super::simulated;
+use super::simulated::{self, Simulated};
 use crate::number::{UNKNOWN, short};
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The run as a page.
 pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
-    let sources: Vec<(&str, &str)> =
-        simulation.numbers.iter().map(|[name, _, source]| (name.as_str(), source.as_str())).collect();
     let mut because = vec![Statement::plain(of_published(simulation))];
     because.extend(simulation.fit.as_ref().map(of_fit).map(Statement::plain));
-    because.push(simulated::grounds(&sources, simulated::IN_THE_FILE));
-    Page {
+    Simulated {
         subject: simulated::subject(&simulation.title),
         answer: answer(simulation),
         because,
         sections: vec![
             Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
             Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
-            simulated::numbers(simulation.numbers.iter().cloned()),
         ],
-        ..Page::default()
+        numbers: simulation.numbers.clone(),
+        reasons: simulated::IN_THE_FILE,
+        about: Vec::new(),
     }
+    .page()
 }
 
 fn answer(simulation: &ClusterSimulation) -> Statement {
@@ -104,14 +103,14 @@ fn reads(simulation: &ClusterSimulation) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use models::interconnect::{KNOWN_CLUSTERS, parse_clusters, simulate_clusters};
+    use models::interconnect::{ClusterMachine, simulate_clusters};
 
     use super::*;
     use crate::Terminal;
 
     #[test]
     fn the_answer_comes_first_and_the_published_matrix_confirms_the_places() {
-        let machine = parse_clusters(KNOWN_CLUSTERS[0].1, "f").expect("it comes with sidestep");
+        let machine: ClusterMachine = models::known("spr-snc4").expect("it comes with sidestep");
         let text = |with_fit| {
             clusters_page(&simulate_clusters(&machine, with_fit)).terminal(Terminal::default(), false)
         };

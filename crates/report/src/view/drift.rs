@@ -3,7 +3,7 @@
 use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
-use super::simulated;
+use super::simulated::{self, Simulated};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
 use crate::figure::Drawn;
 use crate::number;
@@ -25,9 +25,8 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
         Some(Section::new("remedies", "").table(remedies(simulation))),
         Some(Section::new("how", "How each is switched").facts(how).detailed()),
         drift,
-        Some(simulated::numbers(numbers(simulation))),
     ];
-    Page {
+    Simulated {
         subject: simulated::subject(&simulation.machine.title),
         answer: answer(simulation),
         because: because(simulation),
@@ -39,8 +38,10 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
             number::short(scenario.seconds),
             scenario.seed
         )],
-        ..Page::default()
+        numbers: numbers(simulation),
+        reasons: simulated::IN_THE_FILE,
     }
+    .page()
 }
 
 fn remedies(simulation: &DriftSimulation) -> Table {
@@ -119,11 +120,10 @@ fn answer(simulation: &DriftSimulation) -> Statement {
     Statement::new(if bare.safe { Tone::Doubt } else { Tone::Look }, text)
 }
 
-/// Which remedies make time safe, at which price, and what is assumed.
+/// Which remedies make time safe, and at which price.
 fn because(simulation: &DriftSimulation) -> Vec<Statement> {
     let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None);
-    let cures = bare.and_then(|bare| cures(simulation, bare));
-    cures.into_iter().map(Statement::plain).chain([assumptions(simulation)]).collect()
+    bare.and_then(|bare| cures(simulation, bare)).into_iter().map(Statement::plain).collect()
 }
 
 fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
@@ -148,18 +148,6 @@ fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
     Some(if others.is_empty() { safe } else { format!("{safe} Not sufficient: {}.", others.join(", ")) })
 }
 
-fn assumptions(simulation: &DriftSimulation) -> Statement {
-    let machine = &simulation.machine;
-    let numbers = [
-        ("step_ns", machine.step_ns.source.as_str()),
-        ("halt_divisor", machine.halt_divisor.source.as_str()),
-        ("tick_hz", machine.tick_hz.source.as_str()),
-        ("tick_work_ns", machine.tick_work_ns.source.as_str()),
-        ("governor_period_ns", machine.governor_period_ns.source.as_str()),
-    ];
-    simulated::grounds(&numbers, simulated::IN_THE_FILE)
-}
-
 /// Offset over time, a curve per remedy that touches the counters.
 fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     let touches = |row: &&DriftRow| !matches!(row.remedy, Remedy::Hpet | Remedy::AcpiPm);
@@ -180,7 +168,7 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     Drawn::of(&chart, "simulated-drift", reading, Table::default())
 }
 
-/// Each number of the machine with its source.
+/// Each number of the machine by its key in the file, with its source.
 fn numbers(simulation: &DriftSimulation) -> Vec<[String; 3]> {
     let machine = &simulation.machine;
     let states: Vec<String> = machine.pstates_hz.value.iter().map(|hz| number::frequency(*hz)).collect();
@@ -188,15 +176,15 @@ fn numbers(simulation: &DriftSimulation) -> Vec<[String; 3]> {
     let plain = |one: &Sourced<f64>| (number::short(one.value), one.source.clone());
     let threshold = &machine.governor_up_threshold;
     let mut rows = vec![
-        ("P-states", (states.join(", "), machine.pstates_hz.source.clone())),
-        ("step of a change", (number::frequency(machine.step_hz.value), machine.step_hz.source.clone())),
-        ("time per step", duration(&machine.step_ns)),
-        ("divisor in HLT", plain(&machine.halt_divisor)),
-        ("ticks per second", plain(&machine.tick_hz)),
-        ("work of a tick", duration(&machine.tick_work_ns)),
-        ("governor period", duration(&machine.governor_period_ns)),
-        ("governor threshold", (number::percent(threshold.value), threshold.source.clone())),
-        ("transfer, cycles", plain(&machine.transfer_cycles)),
+        ("pstates_hz", (states.join(", "), machine.pstates_hz.source.clone())),
+        ("step_hz", (number::frequency(machine.step_hz.value), machine.step_hz.source.clone())),
+        ("step_ns", duration(&machine.step_ns)),
+        ("halt_divisor", plain(&machine.halt_divisor)),
+        ("tick_hz", plain(&machine.tick_hz)),
+        ("tick_work_ns", duration(&machine.tick_work_ns)),
+        ("governor_period_ns", duration(&machine.governor_period_ns)),
+        ("governor_up_threshold", (number::percent(threshold.value), threshold.source.clone())),
+        ("transfer_cycles", plain(&machine.transfer_cycles)),
     ];
     rows.extend(machine.read.iter().map(|read| {
         let (value, source) = duration(&read.ns);

@@ -1,7 +1,7 @@
 //! An interleaved experiment: what the toggle does, row by row, and what makes it believable.
 
 use record::{
-    AaTwin, ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures, LopsidedGuard,
+    AaControl, ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures, LopsidedGuard,
     PairCounts, SeenDrift,
 };
 use stats::Verdict;
@@ -135,9 +135,9 @@ fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
         points(found.margin_percent)
     );
     let aa = &found.aa;
-    let (quads, alarms, rows) = (number::count(aa.quads, "quad"), aa.alarms, aa.rows.len());
+    let (blocks, alarms, rows) = (number::count(aa.blocks, "quad"), aa.alarms, aa.rows.len());
     let twin =
-        format!("A/A first, {quads} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
+        format!("A/A first, {blocks} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
     [vec![first], [twin].into_iter().chain(drifted(&found.drift)).collect()]
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn dropped(counts: &PairCounts) -> String {
 }
 
 /// What the twin took back.
-pub(super) fn widened(aa: &AaTwin) -> String {
+pub(super) fn widened(aa: &AaControl) -> String {
     if aa.widening >= WIDENING_TOLD_FROM {
         format!("; all intervals are {:.2} times as wide for it", aa.widening)
     } else {

@@ -1,6 +1,6 @@
 //! Flaws: the verdicts on one machine, one flaw explained, the catalogue, and counts over many machines.
 
-use flaws::{AppliedBy, Flaw, Population, SubState};
+use flaws::{Flaw, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 
@@ -119,16 +119,15 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
 
 /// What each witness says, how they disagree, how to switch it.
 fn evidence(verdict: &FlawVerdict) -> Vec<(&'static str, String)> {
-    let witnesses = &verdict.witnesses;
+    let evidence = &verdict.evidence;
     let says = [
-        ("kernel", &witnesses.kernel.says),
-        ("registers", &witnesses.registers.says),
-        ("time", &witnesses.time.says),
+        ("kernel", &evidence.kernel.says),
+        ("registers", &evidence.registers.says),
+        ("time", &evidence.time.says),
     ];
     let disagreements = verdict.disagreements.iter().map(|sentence| ("disagreement", sentence));
-    let remedies = verdict.remedies.iter().map(|remedy| ("switch", remedy));
-    let facts = says.into_iter().chain(disagreements).chain(remedies);
-    facts.map(|(name, text)| (name, text.clone())).collect()
+    let says = says.into_iter().chain(disagreements).map(|(name, text)| (name, text.clone()));
+    says.chain(verdict.switches.iter().map(|switch| ("switch", switch.to_string()))).collect()
 }
 
 fn tone(state: Protection) -> Tone {
@@ -204,15 +203,12 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         ("mitigation", mitigation),
     ];
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
-    // Remedies of other architectures are not among the verdict's.
-    facts.extend(verdict.remedies.iter().map(|remedy| {
-        let is_it = |does: &str| remedy.strip_prefix(does).is_some_and(|rest| rest.starts_with(": "));
-        let workaround =
-            flaw.workaround.iter().find(|workaround| is_it(&workaround.does)).or(flaw.workaround.first());
-        let by = workaround.into_iter().flat_map(|workaround| &workaround.by);
-        let by: Vec<&str> = by.map(|by| applied_by(*by)).collect();
-        ("switch", format!("{remedy} (applied by {})", by.join(", ")))
-    }));
+    facts.extend(
+        verdict
+            .switches
+            .iter()
+            .map(|switch| ("switch", format!("{switch} (applied by {})", switch.applied_by.join(", ")))),
+    );
     facts.push(("fix", verdict.fix.clone().unwrap_or_default()));
     facts.extend(verdict.costs.iter().map(|cost| ("published cost", cost.clone())));
     facts.extend(flaw.no_detector.iter().map(|none| ("no detector", none.reason.clone())));
@@ -277,15 +273,4 @@ fn population(counts: &Population, all: bool) -> Table {
         .number(("unknown", 3), |row| row.protection_unknown)
         .number(("may be affected", 4), |row| row.unknown)
         .table()
-}
-
-fn applied_by(by: AppliedBy) -> &'static str {
-    match by {
-        AppliedBy::Bios => "firmware",
-        AppliedBy::Microcode => "microcode",
-        AppliedBy::Kernel => "the kernel",
-        AppliedBy::Hypervisor => "the hypervisor",
-        AppliedBy::Compiler => "the compiler",
-        AppliedBy::Operator => "whoever runs the machine",
-    }
 }

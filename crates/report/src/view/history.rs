@@ -148,7 +148,7 @@ mod tests {
         };
         let trend = HistoryTrend {
             row: "rdtsc".to_owned(),
-            class: "clocks".to_owned(),
+            class: stats::RowClass::ClockReads,
             unit: "ns".to_owned(),
             better: Better::Lower,
             started_utc: Vec::new(),

@@ -124,11 +124,11 @@ fn group_members(level: &GroupLevel) -> String {
         }
     };
     let count = groups.clone().count();
-    let mut told: Vec<String> = groups.take(SHOWN).map(listed).collect();
+    let mut text: Vec<String> = groups.take(SHOWN).map(listed).collect();
     if count > SHOWN {
-        told.push(format!("and {} more", count - SHOWN));
+        text.push(format!("and {} more", count - SHOWN));
     }
-    told.join(" | ")
+    text.join(" | ")
 }
 
 /// What is known of the links, each with its name.
@@ -141,9 +141,9 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
             (Verdict::NotIdentifiable, Explanation::Mesh(mesh)) if mesh.packages > 1 => "adjacent",
             (Verdict::NotIdentifiable, _) => "best guess",
         };
-        let told =
+        let text =
             format!("{} (probability {})", node_links(&inference.edges), probability(inference.probability));
-        facts.push((name, told));
+        facts.push((name, text));
         let far = inference.nodes.iter().zip(&inference.eccentricities);
         let far: Vec<String> = far.map(|(node, far)| format!("{node}: {far}")).collect();
         if !far.is_empty() {
@@ -156,17 +156,17 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
     let error = format!("{rms}{unit} root mean square, {:.1} % of an entry at most", inference.max_percent);
     facts.push(("error", error));
     if let Some(next) = inference.runner_up.as_ref().filter(|_| !inference.edges.is_empty()) {
-        let told = format!(
+        let text = format!(
             "{} (probability {}, error {}{unit})",
             node_links(&next.edges),
             probability(next.probability),
             number::short(next.rms)
         );
-        facts.push(("second best", told));
+        facts.push(("second best", text));
     }
     if !inference.alike.is_empty() {
-        let told = format!("{} more graphs explain the entries about as well", inference.alike.len());
-        facts.push(("alike", told));
+        let text = format!("{} more graphs explain the entries about as well", inference.alike.len());
+        facts.push(("alike", text));
     }
     facts.extend(inference.remarks.iter().map(|remark| ("note", remark.clone())));
     facts

@@ -4,7 +4,7 @@ mod words;
 
 use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
 
-use super::simulated;
+use super::simulated::{self, Simulated};
 use crate::interconnect::{GraphPicture, Reads, node_links};
 use crate::number::{self, UNKNOWN};
 use crate::page::{Cell, Page, Section, Table};
@@ -24,17 +24,18 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         simulation.fit.as_ref().map(fit),
         details.filled().map(Section::detailed),
         Some(pictures(simulation)),
-        Some(simulated::numbers(numbers)),
     ];
     let (clock, links) = (number::frequency(simulation.core_hz), node_links(&simulation.links));
-    Page {
+    Simulated {
         subject: simulated::subject(&format!("{}{changes}", simulation.title)),
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
+        numbers: numbers.collect(),
+        reasons: simulated::IN_THE_FILE,
         about: vec![format!("cores at {clock}, links {links}")],
-        ..Page::default()
     }
+    .page()
 }
 
 /// A row per socket; columns of which nothing is known are left out.
@@ -125,14 +126,15 @@ fn fit(fit: &SocketFit) -> Section {
 
 #[cfg(test)]
 mod tests {
-    use models::interconnect::{KNOWN, Variant, parse, simulate};
+    use models::interconnect::{SocketMachine, Variant, simulate};
+    use models::{MachineKind, known_machines_of};
 
     use super::*;
     use crate::Terminal;
 
     fn run(name: &str, variant: &Variant) -> Page {
-        let (_, text) = KNOWN.iter().find(|(known, _)| *known == name).expect(name);
-        linked_sockets_page(&simulate(&parse(text, name).expect(name), variant, None).expect(name))
+        let machine: SocketMachine = models::known(name).expect(name);
+        linked_sockets_page(&simulate(&machine, variant, None).expect(name))
     }
 
     fn said(page: &Page, is_long: bool) -> String {
@@ -149,7 +151,7 @@ mod tests {
         }
         let long = said(&page, true);
         assert!(long.contains("Undetermined") && long.contains("this one alone has"), "{long}");
-        for (name, _) in KNOWN {
+        for name in known_machines_of(MachineKind::Sockets).map(|known| known.name) {
             let text = run(name, &Variant::default()).terminal(Terminal::default(), false);
             assert!(text.lines().count() <= 24, "{name}: {text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use models::memory::{BandwidthPoint, Row, Simulation, SurfaceCell};
 
-use super::simulated;
+use super::simulated::{self, Simulated};
 use crate::number;
 use crate::page::{Block, Cell, Page, Section, Table};
 
@@ -69,7 +69,7 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     ];
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
-    Page {
+    Simulated {
         subject,
         answer: words::answer(simulation),
         because: words::because(simulation),
@@ -79,8 +79,11 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
             .chain(fit::sections(simulation))
             .chain([last])
             .collect(),
-        ..Page::default()
+        numbers: Vec::new(),
+        reasons: "",
+        about: Vec::new(),
     }
+    .page()
 }
 
 fn tests(simulation: &Simulation) -> Table {

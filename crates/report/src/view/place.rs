@@ -2,11 +2,10 @@
 
 mod figures;
 mod sharing;
-mod sweep;
 
 use record::{
-    AaTwin, Failures, ParkingTax, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread,
-    SharingOffer, WriterPair, WriterVerdict,
+    AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread, SharingOffer,
+    WriterPair, WriterVerdict,
 };
 use stats::Verdict;
 
@@ -16,8 +15,6 @@ use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::experiment::dropped;
 use crate::view::judged;
 use sharing::{names, strongest_pairs};
-
-pub use sweep::place_sweep_page;
 
 /// The arms that leave the choice of CPUs to the kernel.
 const KERNEL: [&str; 2] = ["os", "os again"];
@@ -178,18 +175,20 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
             ("margin", format!("{} of {}", percent(found.margin_percent / 100.0), found.metric)),
         ]);
     }
-    facts.extend(found.parking.iter().map(|parking| ("sleeping CPUs", parking_words(parking))));
     facts.push(("CPUs", found.cpus.clone()));
     facts
 }
 
 /// How the best placement was computed.
 fn decided(decision: &PlaceDecision) -> Vec<(&'static str, String)> {
-    let gap = decision.gap_percent.map_or_else(|| UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
-    let [value, chance, bound] = [decision.value, decision.chance_value, decision.bound].map(short);
-    let proof = &decision.proof;
-    let value =
-        format!("{value} thread speeds; at random {chance}; upper bound {bound} ({proof}), gap {gap}");
+    let [value, chance] = [decision.value, decision.chance_value].map(short);
+    let of = match (decision.tried, decision.all_tried) {
+        // An older document.
+        (0, _) => String::new(),
+        (tried, true) => format!(": the best there is, all {tried} were tried"),
+        (tried, false) => format!(": best of {tried} tried"),
+    };
+    let value = format!("{value} thread speeds{of}; at random {chance}");
     let level = |level: &PlaceLevel| {
         let (units, saved) = (level.units, percent(level.benefit));
         ("level", format!("{units} x {}: saves {saved} ({})", level.name, level.source))
@@ -202,7 +201,7 @@ fn decided(decision: &PlaceDecision) -> Vec<(&'static str, String)> {
 }
 
 /// What the kernel against itself showed, and how much of that chance explains.
-fn alarms(aa: &AaTwin) -> String {
+fn alarms(aa: &AaControl) -> String {
     let widening = short(aa.widening.max(1.0));
     let alarms = count(aa.alarms, "false alarm");
     format!("{alarms}, up to {} expected by chance; intervals widened by {widening}", aa.alarms_by_chance)
@@ -217,26 +216,6 @@ fn not_placed(found: &PlaceOutcome) -> Option<Statement> {
         some(found.apart_threads, "thread").map(|all| format!("{all} pinned by the program, left alone"));
     let told: Vec<String> = some(idle, "idle thread").into_iter().chain(pinned).collect();
     (!told.is_empty()).then(|| Statement::faint(format!("Not placed: {}.", told.join("; "))))
-}
-
-/// What sleeping CPUs cost, in words.
-fn parking_words(parking: &ParkingTax) -> String {
-    let waits = "of the time waits for CPUs to wake";
-    let share = match (parking.percent, parking.interval) {
-        (Some(share), Some(ends)) => format!("{share:.2} % [{:.2}, {:.2}] {waits}", ends.low, ends.high),
-        (Some(share), None) => format!("{share:.2} % {waits}"),
-        (None, _) => UNKNOWN.to_owned(),
-    };
-    let unsupported = if parking.unsupported {
-        "; not measured: the kernel names no idle states here, the hypervisor decides"
-    } else {
-        ""
-    };
-    let steal = parking.steal_percent.filter(|steal| *steal > 0.1);
-    let steal = steal.map_or_else(String::new, |steal| {
-        format!("; {steal:.1} % steal time meanwhile, which looks like slow waking")
-    });
-    format!("{share}{unsupported}{steal}; {}", parking.advice)
 }
 
 #[cfg(test)]

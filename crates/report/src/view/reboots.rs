@@ -152,7 +152,6 @@ mod tests {
             a: "mitigations=auto".to_owned(),
             b: "mitigations=off\u{1b}[31m".to_owned(),
             subject: "probes".to_owned(),
-            arms_are_told: false,
             rows: vec![
                 row("system-call", Verdict::Faster, Some(ends)),
                 row("a-probe-with-a-long-name", Verdict::Inconclusive, Some(ends)),
@@ -176,7 +175,9 @@ mod tests {
                 b: "Vulnerable".to_owned(),
             }],
             notes: vec!["peak memory: left out, as it is nothing in some boots".to_owned()],
-            cautions: vec!["what each boot was is your word: sidestep cannot see it".to_owned()],
+            cautions: vec![
+                "1 boots with nosmt ended before their last trial and were measured anew".to_owned(),
+            ],
             margin_percent: 1.0,
             tool_version: "1".to_owned(),
             started_utc: "2026-01-01T00:00:00Z".to_owned(),

@@ -8,7 +8,7 @@ use models::scheduling::{
 };
 use stats::Interval;
 
-use super::simulated;
+use super::simulated::Simulated;
 use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
@@ -33,16 +33,17 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         compared,
         curve,
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
-        Some(simulated::numbers(numbers.map(|(name, value, source)| [name, value, source.to_owned()]))),
     ];
-    Page {
+    Simulated {
         subject: words::subject(simulation),
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
+        numbers: numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
+        reasons: words::reasons(simulation),
         about: vec![format!("seed {}", simulation.scenario.seed)],
-        ..Page::default()
     }
+    .page()
 }
 
 fn gain(percent: f64, interval: Interval) -> Cell {

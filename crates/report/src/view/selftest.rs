@@ -1,6 +1,6 @@
 //! The self-test: which difference each kind of loop would show here, what held of the stated limits, and blind spots.
 
-use record::{BetweenRuns, CellPair, Coverage, Selftest, Twins};
+use record::{BetweenRuns, Selftest};
 use stats::{Knowledge, Reach};
 
 use crate::number;
@@ -35,14 +35,8 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
     let more = format!("{} on this machine: --long", machine::counted(spots, "blind spot"));
     let between = between_runs(report.between_runs).under("between-runs", "Between runs");
     let between = between.unwrap_or_else(|| Section::new("between-runs", "Between runs"));
-    let details = [
-        Some(between.saying(Tone::Faint, &report.between_runs.rests_on)),
-        control(found).section("Control loops"),
-        overlap(found).section("Two threads at once"),
-    ];
-    let details = (details.into_iter().flatten())
-        .chain(found.twins.iter().map(surface))
-        .chain(found.coverage.iter().map(coverage))
+    let details = [between.saying(Tone::Faint, &report.between_runs.rests_on)];
+    let details = (details.into_iter())
         .chain(Section::new("not-measured", "Not measured").list(found.without.clone()).filled())
         .chain(Section::new("blind-spots", "Blind spots").list(report.blind_spots.to_vec()).filled());
     Page {
@@ -110,88 +104,9 @@ fn between_runs(found: &BetweenRuns) -> Table {
         .legend("the smallest difference that four of five tries detect")
 }
 
-fn control(found: &Selftest) -> Table {
-    let drift = |drift: f64| Cell::shown(format!("{:+.1}", drift * 100.0), drift * 100.0);
-    let clock = |hertz: machine::Hertz| Cell::shown(format!("{:.2}", hertz.0 / 1e9), hertz.0 / 1e9);
-    Table::of("control", &found.control)
-        .number("CPU", |state| state.cpu)
-        .number(("clock", "GHz"), |state| state.core_hz.map_or_else(|| number::UNKNOWN.into(), clock))
-        .number(("multiply/rotate", 1), |state| state.multiply_per_rotate)
-        .number("share of core", |state| Cell::percent(state.core_share))
-        .number(("drift of multiply", "%"), |state| state.multiply_drift.map(drift))
-        .number(("drift of ports", "%"), |state| state.port_drift.map(drift))
-        .table()
-}
-
-fn overlap(found: &Selftest) -> Table {
-    Table::of("overlap", &found.overlap)
-        .word("CPUs", |pair| format!("{} and {}", pair.a, pair.b))
-        .number("seen per ms", |pair| Cell::shown(number::short(pair.fresh_per_ms), pair.fresh_per_ms))
-        .number("slices together", |pair| Cell::percent(pair.together_share))
-        .word(
-            "usable",
-            |pair| if pair.can_tell { (Tone::Good, "yes") } else { (Tone::Doubt, "undetermined") },
-        )
-        .table()
-}
-
-fn surface(twins: &Twins) -> Section {
-    let value = |pair: &CellPair, side: usize| {
-        let [ns, half] = [number::short(pair.ns[side]), number::percent(pair.half_width[side])];
-        Cell::shown(format!("{ns} ±{half}"), pair.ns[side])
-    };
-    let table = Table::of("surface", &twins.named)
-        .number("block", |pair| pair.block_bytes)
-        .number("stride", |pair| pair.stride_bytes)
-        .number(("first", "ns"), |pair| value(pair, 0))
-        .number(("second", "ns"), |pair| value(pair, 1))
-        .number("q", |pair| Cell::shown(format!("{:.3}", pair.q), pair.q))
-        .number(("mappings", 1), |pair| format!("{}, {}", pair.mappings[0], pair.mappings[1]))
-        .table();
-    let [agreeing, unstable, converged] =
-        [twins.agreeing_share, twins.unstable_share, twins.converged_share].map(|share| share * 100.0);
-    let text = format!(
-        "{} of {} cells called different (Benjamini-Hochberg, 5 %); {agreeing:.1} % of those not marked unstable agree within \
-         5 %; {unstable:.1} % unstable, {converged:.1} % converged; {:.0} s",
-        twins.called_different, twins.cells, twins.seconds
-    );
-    of_cells(format!("Latency surface against itself ({} pages)", twins.page_bytes), text, table)
-}
-
-/// A section of what was said of cells, and of those that are named.
-fn of_cells(title: String, text: String, table: Table) -> Section {
-    let section = Section::new(table.id, title).saying(Tone::Plain, text);
-    if table.rows.is_empty() { section } else { section.table(table) }
-}
-
-fn coverage(found: &Coverage) -> Section {
-    let table = Table::of("coverage", &found.named)
-        .number("block", |cell| cell.block_bytes)
-        .number("stride", |cell| cell.stride_bytes)
-        .number(("median", "ns"), |cell| Cell::shown(number::short(cell.ns), cell.ns))
-        .number("covered", |cell| Cell::percent(cell.covered_share))
-        .number("half-width", |cell| Cell::percent(cell.half_width))
-        .number(("scatter", 1), |cell| Cell::percent(cell.scatter))
-        .number(("far, unmarked", 1), |cell| Cell::percent(cell.far_unmarked_share))
-        .table();
-    let shares =
-        [found.covered_share, found.covered_share_converged, found.converged_share, found.unstable_share];
-    let [covered, of_converged, converged, unstable] = shares.map(|share| share * 100.0);
-    let text = format!(
-        "{covered:.1} % of {} intervals hold the median of all repeats ({of_converged:.1} % of those converged); {converged:.1} % converged, {unstable:.1} % \
-         unstable; widths times {:.2} would cover 90 %, times {:.2} 95 %; {:.0} s",
-        found.intervals, found.factor_for_90_percent, found.factor_for_95_percent, found.seconds
-    );
-    of_cells(
-        format!("Coverage of intervals ({} cells x {} repeats)", found.cells, found.repeats),
-        text,
-        table,
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use record::{Alarms, Overlap, Resolution};
+    use record::{Alarms, Resolution};
 
     use super::*;
     use crate::Terminal;
@@ -214,36 +129,9 @@ mod tests {
     }
 
     fn example() -> Selftest {
-        let pair = CellPair {
-            block_bytes: machine::Bytes(12 << 20),
-            stride_bytes: machine::Bytes(2048),
-            ns: [110.0, 130.5],
-            half_width: [0.01, 0.2],
-            mappings: [1, 3],
-            quality: [record::Quality::Converged, record::Quality::Wide],
-            q: 0.012,
-        };
         Selftest {
-            overlap: vec![Overlap {
-                a: machine::CpuId(0),
-                b: machine::CpuId(1),
-                fresh_per_ms: 9000.0,
-                together_share: 0.97,
-                can_tell: true,
-            }],
             resolution: vec![resolution("L1 latency", 0.0004), resolution("memory latency", 0.006)],
             alarms: Alarms { groups: 82, alarms: 4, limit: 10 },
-            twins: vec![Twins {
-                page_bytes: machine::Bytes(4096),
-                cells: 258,
-                called_different: 1,
-                agreeing_share: 0.98,
-                disagreeing: 4,
-                unstable_share: 0.05,
-                converged_share: 0.9,
-                named: vec![pair],
-                seconds: 24.0,
-            }],
             ..Selftest::default()
         }
     }
@@ -269,7 +157,7 @@ mod tests {
             "{short}"
         );
         assert!(short.contains("! outside the stated limits: 4 cells differ"), "{short}");
-        for part in ["memory latency", "0 and 1", "130 ±20 %", "no counters of the core", "took 31 s"] {
+        for part in ["memory latency", "no counters of the core", "took 31 s"] {
             assert!(long.contains(part), "{part}: {long}");
         }
     }

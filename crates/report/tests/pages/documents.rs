@@ -1,13 +1,13 @@
 //! Pages of saved documents, which are made up and small enough to check by hand.
 
 use record::{
-    Bill, ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, FleetCheck, FleetRows,
-    FleetSince, GuardOutcome, HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    Bill, ComparisonTable, ExperimentOutcome, FlawVerdict, FleetCheck, FleetRows, FleetSince, GuardOutcome,
+    HistoryListing, PlaceOutcome, RebootOutcome, Record,
 };
 use report::{
-    FlawList, Page, bill_page, comparison_page, experiment_page, factorial_page, flaws_page,
-    fleet_check_page, fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page, history_page,
-    place_page, place_sweep_page, reboots_page,
+    FlawList, Page, bill_page, comparison_page, experiment_page, flaws_page, fleet_check_page,
+    fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page, history_page, place_page,
+    reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -43,11 +43,9 @@ pub(super) fn verdicts() -> Vec<FlawVerdict> {
 /// Every page of a saved document.
 pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let experiment: ExperimentOutcome = saved!("experiment");
-    let factorial: FactorialOutcome = saved!("factorial");
     let reboots: RebootOutcome = saved!("reboots");
     let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..reboots.clone() };
     let place: PlaceOutcome = saved!("place");
-    let sweep: PlaceSweep = saved!("place-sweep");
     let guard: GuardOutcome = saved!("guard");
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
@@ -61,11 +59,9 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("bill", bill_page(&bill)),
         ("bill-suite", bill_page(&suite)),
         ("experiment", experiment_page(&experiment)),
-        ("factorial", factorial_page(&factorial)),
         ("reboots", reboots_page(&reboots)),
         ("reboots-running", reboots_page(&running)),
         ("place", place_page(&place)),
-        ("place-sweep", place_sweep_page(&sweep)),
         ("comparison", compared(&saved!("comparison"))),
         ("comparison-three", compared(&saved!("comparison-three"))),
         ("guard", guard_page(&guard)),

@@ -1,14 +1,14 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
-use machine::{Bytes, CpuId, Hertz};
+use machine::Bytes;
 use models::interconnect::{self, FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit};
-use models::memory::{self, Described, MeasuredFit, Simulation};
+use models::memory::{self, MeasuredFit, MemoryMachine, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
 use models::tsc;
 use record::{
-    BetweenRuns, CellCoverage, CellPair, ClockCheck, ClockCost, ClockVerdict, ControlState, Coverage,
-    Overlap, Quality, Record, Resolution, Selftest, SocketGate, Sockets, SourceCost, SourceCosts, Twins,
+    BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
+    SourceCost, SourceCosts,
 };
 use report::{
     DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
@@ -66,13 +66,10 @@ pub(super) fn exports() -> Vec<(&'static str, String)> {
         "# unit: ns\n138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n",
     );
     let matrix = matrix.expect("a matrix").matrix;
-    let numbers = report::HwlocNumbers { matrix: &matrix, bandwidth_mb_per_s: None };
     let inference = interconnect::infer(&matrix);
     vec![
         ("export-record-csv", report::csv(&thinned(&sample_record(2)))),
-        ("export-hwloc", report::hwloc_xml(&sample_machine(2), Some(numbers))),
         ("export-dot", report::graph_dot(&report::inference_picture(&inference, "diamond"))),
-        ("export-matrix-csv", report::matrix_csv(&matrix)),
         ("export-metrics", metrics(report::MetricsFormat::Prometheus)),
         ("export-metrics-open", metrics(report::MetricsFormat::OpenMetrics)),
     ]
@@ -135,55 +132,6 @@ fn priced(cost: ClockCost) -> ClockCost {
     ClockCost { clock_sources: Some(SourceCosts { current: "tsc".to_owned(), turns: 40, rows }), ..cost }
 }
 
-/// Cells of a surface that were called different, and one that was not covered.
-fn surface_checks() -> (Twins, Coverage) {
-    let (block_bytes, stride_bytes) = (Bytes(12 << 20), Bytes(2048));
-    let pair = CellPair {
-        block_bytes,
-        stride_bytes,
-        ns: [110.0, 130.5],
-        half_width: [0.01, 0.2],
-        mappings: [1, 3],
-        quality: [Quality::Converged, Quality::Wide],
-        q: 0.012,
-    };
-    let cell = CellCoverage {
-        block_bytes,
-        stride_bytes,
-        ns: 110.0,
-        covered_share: 0.91,
-        half_width: 0.02,
-        scatter: 0.01,
-        far_unmarked_share: 0.0,
-        converged_share: 0.8,
-    };
-    let twins = Twins {
-        page_bytes: Bytes(4096),
-        cells: 258,
-        called_different: 1,
-        agreeing_share: 0.98,
-        disagreeing: 4,
-        unstable_share: 0.05,
-        converged_share: 0.9,
-        named: vec![pair],
-        seconds: 24.0,
-    };
-    let coverage = Coverage {
-        cells: 9,
-        repeats: 12,
-        intervals: 108,
-        covered_share: 0.94,
-        covered_share_converged: 0.96,
-        converged_share: 0.8,
-        unstable_share: 0.1,
-        factor_for_90_percent: 0.9,
-        factor_for_95_percent: 1.2,
-        named: vec![cell],
-        seconds: 60.0,
-    };
-    (twins, coverage)
-}
-
 /// What runs of this machine can show.
 fn reach_of_runs() -> BetweenRuns {
     let reach = |class, knowledge| stats::Reach {
@@ -224,34 +172,10 @@ fn selftest() -> Page {
         groups: 41,
         alarms: 2,
     };
-    let (twins, coverage) = surface_checks();
-    let control = |cpu: u32, core_hz: Option<f64>| ControlState {
-        cpu: CpuId(cpu),
-        core_hz: core_hz.map(Hertz),
-        unknown_because: None,
-        multiply_per_rotate: 3.0,
-        core_share: 0.98,
-        multiply_ns: 0.87,
-        port_ns: 0.073,
-        multiply_drift: core_hz.map(|_| 0.012),
-        port_drift: Some(-0.004),
-    };
-    let overlap = |b: u32, can_tell: bool| Overlap {
-        a: CpuId(0),
-        b: CpuId(b),
-        fresh_per_ms: 9000.0,
-        together_share: 0.97,
-        can_tell,
-    };
     let found = Selftest {
-        control: vec![control(0, Some(3.45e9)), control(1, None)],
-        overlap: vec![overlap(1, true), overlap(2, false)],
         resolution: vec![resolution("L1 latency", 0.0004), resolution("memory latency", 0.006)],
         alarms: record::Alarms { groups: 82, alarms: 4, limit: 10 },
-        twins: vec![twins],
-        coverage: Some(coverage),
         without: vec!["huge pages: the pool is empty".to_owned()],
-        ..Selftest::default()
     };
     let between_runs = reach_of_runs();
     report::selftest_page(&SelftestReport {
@@ -401,9 +325,9 @@ pub(super) fn accounted(sockets: &Sockets) -> SocketAccount {
 
 /// Links that three sources report, of which two differ.
 fn firmware() -> FirmwareLinks {
-    let graph = |source: &str, untold: Option<&str>, edges: Vec<[u32; 2]>| FirmwareGraph {
+    let graph = |source: &str, undetermined: Option<&str>, edges: Vec<[u32; 2]>| FirmwareGraph {
         source: source.to_owned(),
-        untold: untold.map(str::to_owned),
+        undetermined: undetermined.map(str::to_owned),
         nodes: vec![0, 1, 2],
         eccentricities: if edges.is_empty() { Vec::new() } else { vec![2, 1, 2] },
         probe_depths: if edges.is_empty() { Vec::new() } else { vec![2, 1, 2] },
@@ -462,12 +386,11 @@ fn of_sockets() -> Vec<(&'static str, Page)> {
 }
 
 /// The Phenom with its small tests.
-fn described() -> Described {
-    let (name, text) = memory::KNOWN[0];
-    let mut described = memory::parse(text, name).expect("a machine of ours");
-    described.machine.test.retain(|test| test.block_bytes.0 < 1 << 26);
-    described.published.truncate(1);
-    described
+fn phenom() -> MemoryMachine {
+    let mut machine: MemoryMachine = models::known("phenom-9600").expect("a machine of ours");
+    machine.test.retain(|test| test.block_bytes.0 < 1 << 26);
+    machine.published.truncate(1);
+    machine
 }
 
 /// The same as if it had been fitted to what a guest measured.
@@ -525,7 +448,7 @@ fn fitted(simulation: &Simulation) -> Simulation {
 
 fn simulated() -> Vec<(&'static str, Page)> {
     let scope = memory::Scope { bandwidth: true, surface: true, fit: true, ..memory::Scope::default() };
-    let mut all = memory::simulate(&described(), scope);
+    let mut all = memory::simulate(&phenom(), scope);
     all.surface.retain(|cell| {
         let (block, stride) = (cell.block_bytes.0.trailing_zeros(), cell.stride_bytes.0.trailing_zeros());
         cell.block_bytes.0.is_power_of_two() && block % 4 == 0 && stride % 3 == 0
@@ -534,18 +457,13 @@ fn simulated() -> Vec<(&'static str, Page)> {
     let plain = Simulation { fit: None, surface: Vec::new(), bandwidth: Vec::new(), ..all.clone() };
     let asked = MemoryView { workaround: Some(true), strides: true, bandwidth: true, surface: true };
     let sockets = |name: &str, variant: &interconnect::Variant, siblings: &[&str]| {
-        let of = |name: &str| {
-            let (_, text) = interconnect::KNOWN.iter().find(|(known, _)| *known == name).expect(name);
-            interconnect::parse(text, name).expect(name)
-        };
+        let of = |name: &str| models::known::<interconnect::SocketMachine>(name).expect(name);
         let siblings: Vec<_> = siblings.iter().map(|name| of(name)).collect();
         let siblings = Some(siblings.as_slice()).filter(|siblings| !siblings.is_empty());
         report::linked_sockets_page(&interconnect::simulate(&of(name), variant, siblings).expect(name))
     };
-    let (name, text) = interconnect::KNOWN_CLUSTERS[0];
-    let clusters = interconnect::parse_clusters(text, name).expect("it comes with sidestep");
-    let (_, file, text) = tsc::KNOWN[0];
-    let counters = tsc::parse(text, file).expect("it comes with sidestep");
+    let clusters: interconnect::ClusterMachine = models::known("spr-snc4").expect("it comes with sidestep");
+    let counters: tsc::TscMachine = models::known("k8-opteron").expect("it comes with sidestep");
     let scenario = tsc::Scenario {
         governor: tsc::Governor::Ondemand,
         workload: tsc::Workload::Bursts,
@@ -557,9 +475,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
         row.curve.truncate(2);
     }
     let threads = |machine: &str, policy: Option<Policy>, sharing: [f64; 2]| {
-        let known = scheduling::KNOWN.iter().find(|(known, ..)| *known == machine);
-        let (_, file, text) = known.expect("it comes with sidestep");
-        let machine = scheduling::parse(text, file).expect("it is read");
+        let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
         let (pattern, class) = (Pattern::Copies, Class::Integer);
         let scenario = scheduling::Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 };
         report::schedulers_page(&scheduling::simulate(&machine, scenario))

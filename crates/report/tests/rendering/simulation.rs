@@ -1,20 +1,19 @@
 //! Renderings of a simulation: widths, sentences, escaping, and the same with nothing in it.
 
-use models::memory::{Described, KNOWN, Scope, Simulation, parse, simulate};
+use models::memory::{MemoryMachine, Scope, Simulation, simulate};
 use report::{Carried, Html, MemoryView, Terminal, memory_page};
 use unicode_width::UnicodeWidthStr;
 
-fn described() -> Described {
-    let (name, text) = KNOWN[0];
-    parse(text, name).expect("a machine of ours")
+fn phenom() -> MemoryMachine {
+    models::known("phenom-9600").expect("a machine of ours")
 }
 
 /// Small tests in place of long ones: what is rendered here is text, not a machine.
-fn quick() -> Described {
-    let mut described = described();
-    described.machine.test.retain(|test| test.block_bytes.0 < 1 << 26);
-    described.published.truncate(1);
-    described
+fn quick() -> MemoryMachine {
+    let mut machine = phenom();
+    machine.test.retain(|test| test.block_bytes.0 < 1 << 26);
+    machine.published.truncate(1);
+    machine
 }
 
 fn simulated(scope: Scope) -> Simulation {
@@ -76,21 +75,21 @@ fn a_csv_row_stands_for_every_number() {
 
 #[test]
 fn a_hostile_machine_file_can_neither_steer_the_terminal_nor_mark_up_the_page() {
-    let mut described = quick();
+    let mut machine = quick();
     let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
-    described.machine.title = hostile.to_owned();
-    described.machine.workaround.id = hostile.to_owned();
-    for cache in &mut described.machine.cache {
+    machine.title = hostile.to_owned();
+    machine.workaround.id = hostile.to_owned();
+    for cache in &mut machine.cache {
         cache.name = hostile.to_owned();
     }
-    for board in &mut described.machine.board {
+    for board in &mut machine.board {
         board.title = hostile.to_owned();
     }
-    for test in &mut described.machine.test {
+    for test in &mut machine.test {
         test.name += hostile;
     }
-    described.published.clear();
-    let simulation = simulate(&described, Scope { bandwidth: true, ..Scope::default() });
+    machine.published.clear();
+    let simulation = simulate(&machine, Scope { bandwidth: true, ..Scope::default() });
     for width_columns in [40, 80] {
         let terminal = Terminal { width_columns, colour: false };
         let text = memory_page(&simulation, MemoryView::default()).terminal(terminal, true);
@@ -102,10 +101,10 @@ fn a_hostile_machine_file_can_neither_steer_the_terminal_nor_mark_up_the_page() 
 
 #[test]
 fn a_machine_without_tests_has_a_text_and_a_page() {
-    let mut described = described();
-    described.machine.test.clear();
-    described.published.clear();
-    let simulation = simulate(&described, Scope { fit: true, ..Scope::default() });
+    let mut machine = phenom();
+    machine.test.clear();
+    machine.published.clear();
+    let simulation = simulate(&machine, Scope { fit: true, ..Scope::default() });
     assert!(simulation.fit.is_none() && simulation.rows.is_empty());
     assert!(text(&simulation, MemoryView::default(), false).contains("undetermined: no test"));
     assert!(page(&simulation).contains("nothing measured"));

@@ -148,8 +148,7 @@ fn one_node_gets_its_table_and_no_empty_picture() {
 
 #[test]
 fn a_simulation_draws_the_same_figures() {
-    let (_, text) = models::interconnect::KNOWN[0];
-    let machine = models::interconnect::parse(text, "x6440").expect("a description");
+    let machine: models::interconnect::SocketMachine = models::known("x6440-8380").expect("a known machine");
     let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), None);
     let document = serde_json::json!({});
     let carried = report::Carried { document: &document, file: "simulation.json" };

@@ -77,8 +77,7 @@ impl Host {
 
 /// The spread between runs of the rows of a class, of logarithms, as it is taken where nothing better is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prior {
-    /// The class.
+pub(super) struct Prior {
     pub class: RowClass,
     /// Standard deviation of one row between single runs.
     pub row: f64,
@@ -140,7 +139,7 @@ const GUEST: [Prior; 15] = [
 /// What is known of a class before any history.
 ///
 /// Bare metal is assumed to be no worse than a guest until it is measured.
-pub fn prior_of(class: RowClass, host: Host) -> Prior {
+pub(super) fn prior_of(class: RowClass, host: Host) -> Prior {
     match host {
         Host::Guest | Host::BareMetal => GUEST[class as usize],
     }

@@ -15,7 +15,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "madvise(2), MADV_HUGEPAGE",
         ..About::PROCESS
     },
-    available: |around| match super::thp::refused(around.root) {
+    available: |system| match super::thp::refused(system.root) {
         Some(refused) => refused,
         None if huge_pages_forbidden().unwrap_or(false) => {
             Availability::missing("this process may not have huge pages (PR_SET_THP_DISABLE)", "start anew")

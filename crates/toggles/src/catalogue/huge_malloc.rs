@@ -18,7 +18,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "The GNU C Library manual, Memory Allocation Tunables",
         ..About::PROCESS
     },
-    available: |around| super::thp::refused(around.root).unwrap_or(Availability::Available),
+    available: |system| super::thp::refused(system.root).unwrap_or(Availability::Available),
     now: |_| None,
     choices: &[
         Choice::named("off")

@@ -4,7 +4,7 @@ use host::live::{MemoryPolicy, ProcessSetting, current_memory_policy, node_mask}
 use machine::NodeId;
 
 use crate::process_toggle::{Choice, ProcessToggle};
-use crate::{About, Availability, Surroundings};
+use crate::{About, Availability, SystemState};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -16,12 +16,12 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "set_mempolicy(2)",
         ..About::PROCESS
     },
-    available: |around| {
-        if around.machine.topology.nodes.is_empty() {
+    available: |system| {
+        if system.machine.topology.nodes.is_empty() {
             let reason = "no NUMA nodes were read: /sys/devices/system/node is not there";
             return Availability::missing(reason, "");
         }
-        if nodes(around).len() < 2 {
+        if nodes(system).len() < 2 {
             let reason = "fewer than two NUMA nodes are known to have memory";
             return Availability::missing(reason, "use a machine with more");
         }
@@ -42,15 +42,15 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
             .asks(|_| ProcessSetting::Memory(MemoryPolicy::Local)),
         Choice::named("bind")
             .means("the first node only")
-            .asks(|around| ProcessSetting::Memory(MemoryPolicy::Bind(node_mask(&nodes(around)[..1])))),
+            .asks(|system| ProcessSetting::Memory(MemoryPolicy::Bind(node_mask(&nodes(system)[..1])))),
         Choice::named("interleave")
             .means("all nodes in turn")
-            .asks(|around| ProcessSetting::Memory(MemoryPolicy::Interleave(node_mask(&nodes(around))))),
+            .asks(|system| ProcessSetting::Memory(MemoryPolicy::Interleave(node_mask(&nodes(system))))),
     ],
 };
 
 /// The nodes with memory.
-fn nodes(around: &Surroundings) -> Vec<NodeId> {
-    let nodes = around.machine.topology.nodes.iter();
+fn nodes(system: &SystemState) -> Vec<NodeId> {
+    let nodes = system.machine.topology.nodes.iter();
     nodes.filter(|node| node.memory_bytes.is_some_and(|bytes| bytes.0 > 0)).map(|node| node.id).collect()
 }

@@ -1,7 +1,7 @@
 //! The watchdog that finds hard lockups.
 
 use crate::file_toggle::{FileToggle, Setting, Settings};
-use crate::{About, Availability, Surroundings};
+use crate::{About, Availability, SystemState};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -22,9 +22,9 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
     ..FileToggle::BASE
 };
 
-fn without_counters(around: &Surroundings) -> Option<Availability> {
-    let has_counters = around.root.exists("sys/bus/event_source/devices/cpu");
-    let has_counters = has_counters || around.root.exists("sys/bus/event_source/devices/cpu_core");
+fn without_counters(system: &SystemState) -> Option<Availability> {
+    let has_counters = system.root.exists("sys/bus/event_source/devices/cpu");
+    let has_counters = has_counters || system.root.exists("sys/bus/event_source/devices/cpu_core");
     (!has_counters).then(|| {
         Availability::missing(
             "there is no performance counter to drive it",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::file_toggle::{FileToggle, Setting, Settings};
-use crate::{About, Availability, Risk, Surroundings};
+use crate::{About, Availability, Risk, SystemState};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -28,8 +28,8 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
 };
 
 /// The other states that the kernel knows: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
-fn without_siblings(around: &Surroundings) -> Option<Availability> {
-    let state = around.root.read("sys/devices/system/cpu/smt/control").unwrap_or_default();
+fn without_siblings(system: &SystemState) -> Option<Availability> {
+    let state = system.root.read("sys/devices/system/cpu/smt/control").unwrap_or_default();
     let remedy = match state.as_str() {
         "on" | "off" => return None,
         "forceoff" => "boot without nosmt=force",

@@ -1,7 +1,7 @@
 //! Slowing down of programs whose atomic operations cross a cache line.
 
 use crate::file_toggle::{FileToggle, Setting, Settings};
-use crate::{About, Availability, Surroundings};
+use crate::{About, Availability, SystemState};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -24,8 +24,8 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
     ..FileToggle::BASE
 };
 
-fn without_hardware(around: &Surroundings) -> Option<Availability> {
-    let identity = &around.machine.identity;
+fn without_hardware(system: &SystemState) -> Option<Availability> {
+    let identity = &system.machine.identity;
     let detects = ["split_lock_detect", "bus_lock_detect"].iter().any(|flag| identity.has_flag(flag));
     let remedy = "use a CPU whose flags hold split_lock_detect or bus_lock_detect";
     (!detects).then(|| Availability::missing("this CPU does not notice split locks", remedy))

@@ -16,9 +16,9 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
         ..About::PROCESS
     },
-    available: |around| {
+    available: |system| {
         // Linux, Documentation/admin-guide/kernel-parameters.txt: ssbd= is of arm64.
-        let architecture = around.machine.identity.architecture.as_deref();
+        let architecture = system.machine.identity.architecture.as_deref();
         let boot =
             if architecture == Some("aarch64") { "ssbd=kernel" } else { "spec_store_bypass_disable=prctl" };
         speculation::available(Speculation::StoreBypass, boot)

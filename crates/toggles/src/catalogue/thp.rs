@@ -4,7 +4,7 @@ use host::Root;
 use host::live::{ProcessSetting, huge_pages_forbidden};
 
 use crate::process_toggle::{Choice, ProcessToggle};
-use crate::{About, Availability, Surroundings};
+use crate::{About, Availability, SystemState};
 
 /// Where the kernel shows how it manages memory: absent if /sys is not mounted, or was not recorded.
 const MEMORY_FOLDER: &str = "sys/kernel/mm";
@@ -50,8 +50,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     ],
 };
 
-fn available(around: &Surroundings) -> Availability {
-    match refused(around.root) {
+fn available(system: &SystemState) -> Availability {
+    match refused(system.root) {
         Some(refused) => refused,
         None if huge_pages_forbidden().is_err() => {
             Availability::missing("the kernel refuses PR_GET_THP_DISABLE", "")

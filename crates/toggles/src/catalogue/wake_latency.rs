@@ -19,8 +19,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "Linux, Documentation/power/pm_qos_interface.rst",
         ..About::PROCESS
     },
-    available: |around| {
-        if around.user != User::Root {
+    available: |system| {
+        if system.user != User::Root {
             return Availability::missing("it needs root", "run as root");
         }
         if !is_writable("dev/cpu_dma_latency") {

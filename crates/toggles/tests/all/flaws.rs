@@ -6,7 +6,7 @@ use flaws::{Flaw, Means};
 use host::{Root, Target};
 use machine::{Machine, Vendor};
 use record::CpuSignature;
-use toggles::{Availability, Surroundings, Switch, Toggle, find};
+use toggles::{Availability, Switch, SystemState, Toggle, find};
 
 const VENDORS: [(Vendor, &str); 2] = [(Vendor::Amd, "AuthenticAMD"), (Vendor::Intel, "GenuineIntel")];
 const FAMILIES: [u32; 12] = [0x6, 0xf, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a];
@@ -39,7 +39,7 @@ fn named(flaws: &[Flaw]) -> Vec<(&Flaw, &'static dyn Toggle)> {
 
 /// False if the toggle is not there because the CPU is not on its list.
 fn is_listed(toggle: &dyn Toggle, root: &Root, machine: &Machine) -> bool {
-    match toggle.availability(&Surroundings::of(root, machine)) {
+    match toggle.availability(&SystemState::of(root, machine)) {
         Availability::Missing { reason, .. } => !reason.contains("not on its list"),
         Availability::Available | Availability::Unknown { .. } => true,
     }
@@ -84,7 +84,7 @@ fn a_fix_by_a_toggle_names_a_toggle_and_a_value_of_it() {
         let Some(words) = fix.strip_prefix("sidestep toggles set ") else { continue };
         let (name, value) = words.split_once('=').unwrap_or_else(|| panic!("{fix} names no value"));
         let toggle = find(name).unwrap_or_else(|error| panic!("{fix}: {error}"));
-        let values = toggle.values(&Surroundings::of(&root, &machine));
+        let values = toggle.values(&SystemState::of(&root, &machine));
         assert!(values.iter().any(|known| known.name == value), "{fix}");
         seen += 1;
     }
@@ -120,7 +120,7 @@ fn a_register_toggle_is_for_cpus_that_have_the_flaw_and_sets_the_bits_that_tell(
                 return;
             }
             assert!(flaw.may_affect(cpu), "{name} is for {cpu:?}, {} is not", flaw.id);
-            bits.get_or_insert_with(|| written(toggle, &Surroundings::of(&root, machine)));
+            bits.get_or_insert_with(|| written(toggle, &SystemState::of(&root, machine)));
         });
         let told: BTreeSet<(u32, u64, String)> = flaw
             .msr
@@ -138,8 +138,8 @@ fn a_register_toggle_is_for_cpus_that_have_the_flaw_and_sets_the_bits_that_tell(
 }
 
 /// Registers, masks and values of a toggle that is switched on.
-fn written(toggle: &dyn Toggle, around: &Surroundings) -> BTreeSet<(u32, u64, String)> {
-    let Ok(Switch::System(changes)) = toggle.switch(around, "on") else { return BTreeSet::new() };
+fn written(toggle: &dyn Toggle, system: &SystemState) -> BTreeSet<(u32, u64, String)> {
+    let Ok(Switch::System(changes)) = toggle.switch(system, "on") else { return BTreeSet::new() };
     let register = |change: toggles::Change| match change.target {
         Target::Msr { register, mask, .. } => Some((register, mask, change.value)),
         _ => None,

@@ -5,7 +5,7 @@ use std::path::Path;
 use host::{Door, FlawSources, MachineDoor, Root};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
-use toggles::{Availability, Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
+use toggles::{Availability, Consent, Experiment, Intent, Owner, Switch, SystemState, find};
 
 const PHENOM: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 2\nstepping\t: 2\n\n\
                       processor\t: 1\nvendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 2\nstepping\t: 2\n\n";
@@ -35,13 +35,13 @@ fn described(folder: &tempfile::TempDir) -> (Root, Machine) {
 fn erratum_298_is_switched_on_every_cpu_in_its_bits_alone_and_put_back() {
     let folder = phenom();
     let (root, machine) = described(&folder);
-    let around = Surroundings::of(&root, &machine);
+    let system = SystemState::of(&root, &machine);
     let toggle = find("erratum-298").unwrap();
-    assert_eq!(toggle.now(&around).as_deref(), Some("on"), "{:?}", toggle.availability(&around));
-    let off = toggle.value(&around, "off").expect("available");
+    assert_eq!(toggle.now(&system).as_deref(), Some("on"), "{:?}", toggle.availability(&system));
+    let off = toggle.value(&system, "off").expect("available");
     let refusal = Consent::default().allows("erratum-298", off.risk, toggle.about().opens).unwrap_err();
     assert!(refusal.to_string().contains("--accept-data-corruption"), "{refusal}");
-    let Switch::System(changes) = toggle.switch(&around, "off").expect("available") else {
+    let Switch::System(changes) = toggle.switch(&system, "off").expect("available") else {
         panic!("not of the machine")
     };
     assert_eq!(changes.len(), 4, "two registers of two CPUs");
@@ -70,7 +70,7 @@ fn registers_are_refused_on_other_cpus_in_guests_under_lockdown_and_where_one_cp
         let mut machine = machine.clone();
         change(&mut machine);
         let toggle = find("erratum-298").unwrap();
-        let error = toggle.switch(&Surroundings::of(root, &machine), "off").expect_err(expected).to_string();
+        let error = toggle.switch(&SystemState::of(root, &machine), "off").expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
     };
     check(&root, &|machine| machine.identity.stepping = Some(3), "not on its list");
@@ -133,10 +133,10 @@ fn clock_ramping_is_seen_and_switched_in_the_bits_of_every_node() {
         let (root, machine) = described(&folder);
         assert_eq!(ramping(&root), (Answer::Yes, workaround), "{words:x?}");
         let toggle = find("k8-c1-ramping").unwrap();
-        assert_eq!(toggle.now(&Surroundings::of(&root, &machine)).as_deref(), now, "{words:x?}");
+        assert_eq!(toggle.now(&SystemState::of(&root, &machine)).as_deref(), now, "{words:x?}");
         for (value, shown, state) in [("off", 0x23, On), ("on", 0x0100_0023, Off)] {
-            let around = Surroundings::of(&root, &machine);
-            let Ok(Switch::System(changes)) = toggle.switch(&around, value) else {
+            let system = SystemState::of(&root, &machine);
+            let Ok(Switch::System(changes)) = toggle.switch(&system, value) else {
                 panic!("not of the machine")
             };
             let mut door = MachineDoor::tree(folder.path());
@@ -158,8 +158,8 @@ fn a_node_that_is_counted_must_be_read_and_one_that_answers_all_ones_is_none() {
     std::fs::write(config("0000:00:19.3"), [0xff; 256]).expect("a file");
     let (root, machine) = described(&folder);
     let switched = |root: &Root| {
-        let around = Surroundings::of(root, &machine);
-        find("k8-c1-ramping").unwrap().switch(&around, "off").map_err(|error| error.to_string())
+        let system = SystemState::of(root, &machine);
+        find("k8-c1-ramping").unwrap().switch(&system, "off").map_err(|error| error.to_string())
     };
     // Function 0 of the first node counts two: the second one hides.
     assert_eq!(ramping(&root), (Answer::Yes, WorkaroundState::Unknown));
@@ -181,10 +181,10 @@ fn what_only_x86_has_is_refused_elsewhere_without_advice() {
                CPU revision\t: 1\n";
     std::fs::write(folder.path().join("proc/cpuinfo"), arm).expect("a file");
     let (root, machine) = described(&folder);
-    let around = Surroundings::of(&root, &machine);
+    let system = SystemState::of(&root, &machine);
     for name in ["erratum-298", "turbo", "split-lock", "energy-bias", "uncore-frequency", "l3-subcaches"] {
         let toggle = find(name).unwrap();
         let expected = Availability::missing("only x86 has it; this is aarch64", "");
-        assert_eq!(toggle.availability(&around), expected, "{name}");
+        assert_eq!(toggle.availability(&system), expected, "{name}");
     }
 }

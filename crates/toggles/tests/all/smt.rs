@@ -10,7 +10,7 @@ use std::rc::Rc;
 use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
 use toggles::{
     Availability, Change, Experiment, ExperimentError, Fate, Found, Intent, JOURNAL_NAME, Owner, Place,
-    Restored, Revert, Reverted, Surroundings, find, find_state, revert_on,
+    Restored, Revert, Reverted, SystemState, find, find_state, revert_on,
 };
 
 use crate::faults::{FaultyDisk, Steps};
@@ -317,7 +317,7 @@ fn what_is_told_of_smt_that_cannot_be_switched_can_be_done() {
         let root = host::Root::open(&bench.tree()).expect("a recording");
         let machine = host::describe(&root, None);
         let found =
-            find("smt").expect("it is in the catalogue").availability(&Surroundings::of(&root, &machine));
+            find("smt").expect("it is in the catalogue").availability(&SystemState::of(&root, &machine));
         assert_eq!(found, Availability::missing(format!("the kernel says {state}"), expected));
     }
 }

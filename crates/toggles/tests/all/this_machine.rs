@@ -7,12 +7,12 @@ use host::Root;
 use host::live::{self, SettingGuard};
 use machine::Machine;
 use stats::Arm;
-use toggles::{Availability, Pair, Surroundings, Switch, catalogue, find};
+use toggles::{Availability, Pair, Switch, SystemState, catalogue, find};
 
-fn live<T>(work: impl FnOnce(&Surroundings) -> T) -> T {
+fn live<T>(work: impl FnOnce(&SystemState) -> T) -> T {
     let root = Root::live();
     let machine = host::describe(&root, None);
-    work(&Surroundings::of(&root, &machine))
+    work(&SystemState::of(&root, &machine))
 }
 
 /// The lines of `/proc/self/status` of a child that runs with a switch.
@@ -30,18 +30,18 @@ fn field(status: &str, name: &str) -> Option<String> {
 
 #[test]
 fn every_toggle_is_available_here_or_says_why_not() {
-    live(|around| {
+    live(|system| {
         for toggle in catalogue() {
             let name = toggle.about().name;
-            match toggle.availability(around) {
+            match toggle.availability(system) {
                 Availability::Available => {
-                    let (a, b) = toggle.default_values(around).expect(name);
+                    let (a, b) = toggle.default_values(system).expect(name);
                     assert_ne!(a, b, "{name}");
-                    assert!(toggle.switch(around, &a).is_ok() && toggle.switch(around, &b).is_ok(), "{name}");
+                    assert!(toggle.switch(system, &a).is_ok() && toggle.switch(system, &b).is_ok(), "{name}");
                 }
                 Availability::Missing { reason, .. } | Availability::Unknown { reason } => {
                     assert!(!reason.is_empty(), "{name}");
-                    let error = toggle.switch(around, "x").expect_err(name).to_string();
+                    let error = toggle.switch(system, "x").expect_err(name).to_string();
                     assert!(error.contains(&reason) && !error.ends_with('.'), "{error}");
                 }
             }
@@ -55,9 +55,9 @@ fn store_bypass_and_indirect_branches_are_switched_in_a_child_where_the_kernel_l
         ("ssbd", "Speculation_Store_Bypass:", "thread vulnerable", "thread mitigated"),
         ("indirect-branch", "SpeculationIndirectBranch:", "conditional enabled", "conditional disabled"),
     ];
-    live(|around| {
+    live(|system| {
         for (name, line, off, on) in cases {
-            match Pair::parse(name, around) {
+            match Pair::parse(name, system) {
                 Ok(pair) => {
                     let off_now = field(&status_of_child(pair.switch(Arm::A)), line);
                     let on_now = field(&status_of_child(pair.switch(Arm::B)), line);
@@ -71,8 +71,8 @@ fn store_bypass_and_indirect_branches_are_switched_in_a_child_where_the_kernel_l
 
 #[test]
 fn huge_pages_are_forbidden_to_a_child_and_to_this_process_only_as_long_as_asked() {
-    live(|around| {
-        let Ok(pair) = Pair::parse("thp", around) else { return };
+    live(|system| {
+        let Ok(pair) = Pair::parse("thp", system) else { return };
         let allowed = |switch| field(&status_of_child(switch), "THP_enabled:");
         if let (Some(off), Some(on)) = (allowed(&pair.switches[0]), allowed(&pair.switches[1])) {
             assert_eq!((off.as_str(), on.as_str()), ("0", "1"));
@@ -93,11 +93,11 @@ fn a_recording_cannot_tell_what_only_a_kernel_knows_and_switches_nothing() {
     std::fs::write(file, "always [madvise] never\n").expect("a file");
     let root = Root::open(folder.path()).expect("a recording");
     let machine = Machine::default();
-    let around = Surroundings::of(&root, &machine);
-    assert!(matches!(find("ssbd").unwrap().availability(&around), Availability::Unknown { .. }));
+    let system = SystemState::of(&root, &machine);
+    assert!(matches!(find("ssbd").unwrap().availability(&system), Availability::Unknown { .. }));
     let thp = find("thp-system").unwrap();
-    assert_eq!(thp.now(&around).as_deref(), Some("madvise"));
-    let pair = Pair::parse("thp-system=always", &around).expect("two values");
+    assert_eq!(thp.now(&system).as_deref(), Some("madvise"));
+    let pair = Pair::parse("thp-system=always", &system).expect("two values");
     assert_eq!((pair.values[0].name.as_str(), pair.values[1].name.as_str()), ("madvise", "always"));
     for (text, expected) in [
         ("thp-system=madvise", "is madvise in both states; name another value: thp-system=never|always"),
@@ -106,7 +106,7 @@ fn a_recording_cannot_tell_what_only_a_kernel_knows_and_switches_nothing() {
         ("microcode", "never switched: microcode cannot be taken back"),
         ("tph", "did you mean thp? "),
     ] {
-        let error = Pair::parse(text, &around).expect_err(text).to_string();
+        let error = Pair::parse(text, &system).expect_err(text).to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

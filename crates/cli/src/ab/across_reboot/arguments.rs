@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use experiments::ab::across_reboot::plan::{FEWEST_TRIALS, MOST_BOOTS, MOST_TRIALS};
-use stats::Arm;
 
 use crate::arguments::parse_budget;
 
@@ -19,30 +18,18 @@ pub(crate) struct AcrossRebootArguments {
     /// Compare boots: --a and --b are words of the kernel's command line, such as mitigations=off or !nosmt
     #[arg(long, conflicts_with_all = ["budget", "precision", "pairs", "record", "show_output", "no_shell"])]
     pub(crate) across_reboot: bool,
-    /// What boots of A are where sidestep cannot see it, such as 'BIOS: C-states on'
-    #[arg(long, value_name = "TEXT", requires = "b_is")]
-    pub(crate) a_is: Option<String>,
-    /// The same of B
-    #[arg(long, value_name = "TEXT", requires = "a_is")]
-    pub(crate) b_is: Option<String>,
     /// Boots of each arm; 4 are the fewest that carry an interval [default: 5]
     #[arg(long, value_name = "N", value_parser = parse_boots, requires = "across_reboot")]
     pub(crate) boots: Option<usize>,
     /// Trials in each boot [default: 5 of a program, 20 of probes]
     #[arg(long, value_name = "N", value_parser = parse_trials, requires = "across_reboot")]
     pub(crate) trials: Option<usize>,
-    /// B has no way back, such as a firmware flash: all boots of A first, and no verdict
-    #[arg(long, requires = "across_reboot")]
-    pub(crate) one_way: bool,
     /// Let a boot settle for at most this long before it is measured [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_budget, requires = "across_reboot")]
     pub(crate) settle: Option<Duration>,
     /// Measure this boot, and say what to change for the next
     #[arg(long, group = ACTION)]
     pub(crate) resume: bool,
-    /// With --resume: what this boot is, where sidestep cannot see it
-    #[arg(long, value_name = "ARM", requires = "resume")]
-    pub(crate) arm: Option<NamedArm>,
     /// Say how far the experiment is, or what it found
     #[arg(long, group = ACTION)]
     pub(crate) status: bool,
@@ -61,33 +48,15 @@ pub(crate) struct AcrossRebootArguments {
     /// With --dry-run: plan for a recorded machine
     #[arg(long, value_name = "DIR|TARBALL", requires_all = ["across_reboot", "dry_run"])]
     pub(crate) sysroot: Option<PathBuf>,
-    /// A folder that stands for / where the boot is read, for rehearsals; it is always settled
+    /// A folder that stands for / where the boot is read, for tests; it is always settled
     #[arg(long, value_name = "DIR", hide = true, requires = "state")]
     pub(crate) tree: Option<PathBuf>,
     /// Nobody is there: what systemd says
     #[arg(long, hide = true, requires = "resume")]
     pub(crate) unattended: bool,
-    /// The folder of systemd's units, for rehearsals
+    /// The folder of systemd's units, for tests
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) unit_folder: Option<PathBuf>,
-}
-
-/// An arm, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NamedArm {
-    /// The baseline
-    A,
-    /// What it is compared with
-    B,
-}
-
-impl From<NamedArm> for Arm {
-    fn from(named: NamedArm) -> Self {
-        match named {
-            NamedArm::A => Self::A,
-            NamedArm::B => Self::B,
-        }
-    }
 }
 
 impl AcrossRebootArguments {

@@ -7,7 +7,9 @@ use experiments::ab::across_reboot::settle::{LOOK_S, Look, Next, Settling};
 use experiments::ab::across_reboot::visit::Standing;
 use host::Root;
 use host::live::{Disturbance, pending_signal, snapshot};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::progress::bar;
 
 /// Clock ticks of /proc/stat in a second, the same on all x86. Source: Linux, `USER_HZ` in
 /// include/asm-generic/param.h.
@@ -22,10 +24,7 @@ pub(super) struct Line {
 impl Line {
     /// A line for a boot; it draws on stderr if that is a terminal and the user did not ask for quiet.
     pub(super) fn new(called: &str, quiet: bool) -> Self {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is well-formed"));
-        Self { bar, called: called.to_owned() }
+        Self { bar: bar(quiet, "{msg}"), called: called.to_owned() }
     }
 
     fn say(&self, what: &str) {

@@ -1,8 +1,5 @@
 //! Plan, next step and standing of an experiment across reboots, as text and as JSON.
 
-use experiments::ab::across_reboot::boot_loader::{
-    BootLoader, Step, boot_loader, kexec, kexec_command, remarks, steps,
-};
 use experiments::ab::across_reboot::condition::Conditions;
 use experiments::ab::across_reboot::inference::inference;
 use experiments::ab::across_reboot::journal::{Journal, Phase, letter};
@@ -22,60 +19,26 @@ const PREFIX: &str = "        ";
 /// From here on a time is told without decimals.
 const WHOLE_SECONDS_FROM: f64 = 10.0;
 
-/// What reads of a machine tell about its next boot.
+/// The command line of this boot, and what to change for the next one.
 pub(super) struct NextBoot {
-    loader: BootLoader,
     command_line: String,
-    kexec: Option<String>,
-    steps: Vec<Step>,
+    change: String,
 }
 
 impl NextBoot {
     /// What to do so that the next boot is of `arm`.
     pub(super) fn of(described: &Described, conditions: &Conditions, arm: Arm) -> Self {
-        let (root, kernel) = (&described.root, described.machine.environment.kernel.as_deref());
-        let command_line = root.read("/proc/cmdline").unwrap_or_default();
-        let loader = boot_loader(root);
-        let wanted = conditions.of(arm);
-        let kexec = kexec(root, kernel).and_then(|kexec| kexec_command(&kexec, wanted, &command_line));
-        let steps = steps(&loader, wanted, &command_line);
-        Self { loader, command_line, kexec, steps }
-    }
-
-    fn text(&self, terminal: Terminal) -> String {
-        let mut text = String::new();
-        for step in &self.steps {
-            match step {
-                Step::Prose(prose) => text += &paragraph(&format!("{PREFIX}- "), prose, terminal),
-                Step::Command(command) => text += &whole(command),
-            }
-        }
-        let changes =
-            self.steps.len() > 1 && self.steps.iter().all(|step| !step.text().contains("stays as it is"));
-        for remark in remarks(&self.loader).iter().filter(|_| changes) {
-            text += &paragraph(PREFIX, remark, terminal);
-        }
-        if let Some(command) = &self.kexec {
-            let warning =
-                "quicker, but firmware and early microcode are not run anew, so for all boots or for none:";
-            text += &paragraph(PREFIX, warning, terminal);
-            text += &whole(command);
-        }
-        text
+        let command_line = described.root.read("/proc/cmdline").unwrap_or_default();
+        let change = conditions.of(arm).departure(&command_line).what_to_do();
+        Self { command_line, change }
     }
 
     fn json(&self) -> Json {
         json!({
             "command_line_now": shareable_command_line(&self.command_line),
-            "steps": self.steps.iter().map(Step::text).collect::<Vec<_>>(),
-            "kexec": self.kexec,
+            "steps": [&self.change, "reboot"],
         })
     }
-}
-
-/// A command in one line: one that is wrapped cannot be copied.
-fn whole(command: &str) -> String {
-    format!("{PREFIX}- {command}\n")
 }
 
 /// The order, what it cannot give, and what is measured.
@@ -87,10 +50,9 @@ pub(super) fn plan(conditions: &Conditions, plan: &Plan, subject: &str, terminal
         let name = letter(arm).to_uppercase();
         text += &paragraph(&format!("{name}       "), &conditions.of(arm).name(), terminal);
     }
-    let random = if plan.one_way { "all of A first" } else { "in random balanced order" };
     text += &paragraph(
         "boots   ",
-        &format!("{} ({boots} of each, {random}, seed {})", order.join(" "), plan.seed),
+        &format!("{} ({boots} of each, in random balanced order, seed {})", order.join(" "), plan.seed),
         terminal,
     );
     text += &paragraph(
@@ -109,14 +71,14 @@ pub(super) fn plan(conditions: &Conditions, plan: &Plan, subject: &str, terminal
     text
 }
 
-/// What the rehearsal took.
-pub(super) fn rehearsal(journal: &Journal, terminal: Terminal) -> String {
+/// What the warm-up took.
+pub(super) fn warmup(journal: &Journal, terminal: Terminal) -> String {
     let failed = journal.set_up.trials.iter().filter(|trial| trial.failure.is_some()).count();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
     paragraph(
         "now     ",
         &format!(
-            "{} trials rehearsed in this boot in {}{failed}; it does not count",
+            "{} trials of warm-up in this boot in {}{failed}; it does not count",
             journal.set_up.trials.len(),
             seconds(journal.set_up.elapsed_s)
         ),
@@ -140,18 +102,12 @@ pub(super) fn next(
         letter(arm).to_uppercase(),
         conditions.of(arm).name()
     );
-    paragraph("next    ", &head, terminal) + &boot.text(terminal)
+    paragraph("next    ", &head, terminal)
+        + &paragraph(PREFIX, &format!("{}, and reboot", boot.change), terminal)
 }
 
 /// How to go on after the boot.
-pub(super) fn then(
-    conditions: &Conditions,
-    place: Option<usize>,
-    plan: &Plan,
-    state: &str,
-    is_installed: bool,
-    terminal: Terminal,
-) -> String {
+pub(super) fn then(state: &str, is_installed: bool, terminal: Terminal) -> String {
     if is_installed {
         return paragraph(
             "then    ",
@@ -159,13 +115,12 @@ pub(super) fn then(
             terminal,
         );
     }
-    resume("then    ", place.filter(|_| conditions.are_told()), plan, state)
+    resume("then    ", state)
 }
 
-/// What to type; with a place whose arm has to be told, also that.
-pub(super) fn resume(prefix: &str, told: Option<usize>, plan: &Plan, state: &str) -> String {
-    let stated = told.map_or_else(String::new, |place| format!(" --arm {}", letter(plan.order[place])));
-    format!("{prefix}sidestep ab --resume{stated}{state}\n")
+/// What to type.
+pub(super) fn resume(prefix: &str, state: &str) -> String {
+    format!("{prefix}sidestep ab --resume{state}\n")
 }
 
 /// The unit, verbatim, and what it takes.
@@ -174,12 +129,6 @@ pub(super) fn unit(text: &str, path: &str, state: &str, terminal: Terminal) -> S
         "or let this unit do that after each boot; sidestep ab --install-unit{state} installs it as {path}:"
     );
     paragraph(PREFIX, &head, terminal) + "\n" + text + "\n"
-}
-
-/// Why there is no unit for arms that are told.
-pub(super) fn no_unit(terminal: Terminal) -> String {
-    let why = "no unit can resume it: sidestep cannot see what a boot is, so each one takes your word";
-    paragraph(PREFIX, why, terminal)
 }
 
 /// What is known, as far as it may be told: an experiment under way shows no value, as whoever stops it for what it shows
@@ -250,7 +199,7 @@ mod tests {
     #[test]
     fn the_document_holds_no_value_of_the_command_line_that_may_name_something() {
         let command_line = "root=UUID=12 rd.luks.key=secret nosmt mitigations=off".to_owned();
-        let boot = NextBoot { loader: BootLoader::Grubby, command_line, kexec: None, steps: Vec::new() };
+        let boot = NextBoot { command_line, change: String::new() };
         assert_eq!(boot.json()["command_line_now"], "root=... rd.luks.key=... nosmt mitigations=off");
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct UnitFile {
 }
 
 impl UnitFile {
-    /// In systemd's folder, or one for rehearsals.
+    /// In systemd's folder, or one for tests.
     pub(super) fn of(folder: Option<&Path>) -> Self {
         let is_live = folder.is_none();
         let folder = folder.unwrap_or(Path::new(UNIT_FOLDER));

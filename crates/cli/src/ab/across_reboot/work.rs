@@ -133,14 +133,8 @@ pub(super) fn probe_subject(
     let cpus = chosen_cpus(machine, wanted.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
-    let started = ProbeSubject::start_with(
-        &[&OF_A_BOOT],
-        Switcher::none(),
-        &machine.identity,
-        cpu,
-        seed,
-        f64::INFINITY,
-    );
+    let started =
+        ProbeSubject::start_with(&OF_A_BOOT, Switcher::none(), &machine.identity, cpu, seed, f64::INFINITY);
     Ok((started.map_err(not_started)?, pinned))
 }
 

@@ -1,4 +1,4 @@
-//! What tells the boots of one arm from those of the other: words of the kernel's command line, or the user's word.
+//! What tells the boots of one arm from those of the other: words of the kernel's command line.
 
 use std::fmt;
 
@@ -28,9 +28,6 @@ pub struct Condition {
     pub present: Vec<Word>,
     /// Words that must not be there; without a value, in no form.
     pub absent: Vec<Word>,
-    /// What sidestep cannot see, in the user's words: `BIOS: C-states off`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
 }
 
 /// Both arms.
@@ -69,13 +66,8 @@ pub enum ConditionError {
         word: String,
     },
     /// One boot could be both.
-    #[error(
-        "a boot could be A and B at once; name a word that only one of them has, or say what each is (--a-is, --b-is)"
-    )]
+    #[error("a boot could be A and B at once; name a word that only one of them has")]
     NotApart,
-    /// One side is told and the other is not.
-    #[error("--a-is and --b-is need each other, and different words")]
-    OneSided,
 }
 
 impl fmt::Display for Word {
@@ -138,9 +130,8 @@ pub fn kernel_words(command_line: &str) -> Vec<Word> {
 
 impl Condition {
     /// Words with blanks between them, `!word` for one that must not be there.
-    fn parse(text: &str, told: Option<&str>, arm: &'static str) -> Result<Self, ConditionError> {
-        let told = told.map(|told| told.split_whitespace().collect::<Vec<_>>().join(" "));
-        let mut found = Self { told: told.filter(|told| !told.is_empty()), ..Self::default() };
+    fn parse(text: &str, arm: &'static str) -> Result<Self, ConditionError> {
+        let mut found = Self::default();
         for typed in text.split_whitespace() {
             match typed.strip_prefix('!') {
                 Some(rest) => found.absent.push(Word::parse(rest)?),
@@ -175,7 +166,7 @@ impl Condition {
         found
     }
 
-    /// True if no command line and no user's word can make a boot both.
+    /// True if no command line can make a boot both.
     fn excludes(&self, other: &Self) -> bool {
         let words_apart = |one: &Self, two: &Self| {
             one.present.iter().any(|word| {
@@ -183,20 +174,17 @@ impl Condition {
                     || two.present.iter().any(|wanted| wanted.same_key(word) && !wanted.same(word))
             })
         };
-        words_apart(self, other)
-            || words_apart(other, self)
-            || (self.told.is_some() && self.told != other.told)
+        words_apart(self, other) || words_apart(other, self)
     }
 
-    /// What the arm is called where it is told: its words, else what it lacks, and the user's word.
+    /// What the arm is called: its words, else what it lacks.
     pub fn name(&self) -> String {
         let words = |words: &[Word]| words.iter().map(Word::to_string).collect::<Vec<_>>().join(" ");
-        let of_words = match (self.present.is_empty(), self.absent.is_empty()) {
-            (false, _) => Some(words(&self.present)),
-            (true, false) => Some(format!("without {}", words(&self.absent))),
-            (true, true) => None,
-        };
-        [of_words, self.told.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        if self.present.is_empty() {
+            format!("without {}", words(&self.absent))
+        } else {
+            words(&self.present)
+        }
     }
 }
 
@@ -206,8 +194,11 @@ impl Departure {
         self.missing.is_empty() && self.surplus.is_empty()
     }
 
-    /// What to change so that the boot is of the arm: `add mitigations=off, take away nosmt`.
-    pub fn change(&self) -> String {
+    /// What to change so that the boot is of the arm, half a sentence: `add mitigations=off, take away nosmt`.
+    pub fn what_to_do(&self) -> String {
+        if self.is_none() {
+            return "leave the command line as it is".to_owned();
+        }
         self.in_words("add", "take away", ", ")
     }
 
@@ -231,14 +222,9 @@ impl Conditions {
     ///
     /// # Errors
     /// What is no word, or does not tell the arms apart.
-    pub fn parse(words: [&str; 2], told: [Option<&str>; 2]) -> Result<Self, ConditionError> {
-        let mut a = Condition::parse(words[0], told[0], "--a")?;
-        let mut b = Condition::parse(words[1], told[1], "--b")?;
-        if (a.told.is_some() || b.told.is_some())
-            && (a.told.is_none() || b.told.is_none() || a.told == b.told)
-        {
-            return Err(ConditionError::OneSided);
-        }
+    pub fn parse(words: [&str; 2]) -> Result<Self, ConditionError> {
+        let mut a = Condition::parse(words[0], "--a")?;
+        let mut b = Condition::parse(words[1], "--b")?;
         let implied = |one: &Condition, two: &Condition| -> Vec<Word> {
             let mentions = |word: &Word| one.present.iter().chain(&one.absent).any(|own| own.same_key(word));
             two.present.iter().filter(|word| !mentions(word)).cloned().collect()
@@ -260,11 +246,6 @@ impl Conditions {
         }
     }
 
-    /// True if sidestep cannot see by itself which arm a boot is of.
-    pub fn are_told(&self) -> bool {
-        self.a.told.is_some()
-    }
-
     /// The words that no arm decides: they should be the same in all boots.
     pub fn remainder(&self, command_line: &str) -> String {
         let decided: Vec<&Word> =
@@ -282,7 +263,7 @@ mod tests {
     use super::*;
 
     fn arms(a: &str, b: &str) -> Result<Conditions, ConditionError> {
-        Conditions::parse([a, b], [None, None])
+        Conditions::parse([a, b])
     }
 
     /// The arms that a command line fits.
@@ -330,18 +311,6 @@ mod tests {
         }
         assert!(matches!(arms("a !a", "b"), Err(ConditionError::Contradiction { arm: "--a", .. })));
         assert!(matches!(arms("b", "a=1 a=2"), Err(ConditionError::Contradiction { arm: "--b", .. })));
-    }
-
-    #[test]
-    fn the_users_word_parts_arms_that_no_command_line_shows() {
-        let told = Conditions::parse(["", ""], [Some("C-states  on"), Some("C-states off")]).expect("arms");
-        assert!(told.are_told());
-        assert_eq!((told.a.name().as_str(), told.b.name().as_str()), ("C-states on", "C-states off"));
-        for told in [[Some("x"), None], [Some("x"), Some("x ")], [Some(" "), Some("y")]] {
-            assert_eq!(Conditions::parse(["", "nosmt"], told), Err(ConditionError::OneSided), "{told:?}");
-        }
-        let mixed = Conditions::parse(["", "nosmt"], [Some("x"), Some("y")]).expect("arms");
-        assert_eq!((mixed.a.name().as_str(), mixed.b.name().as_str()), ("without nosmt, x", "nosmt, y"));
     }
 
     proptest! {

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_changes_within_an_arm_is_told_apart_from_what_comes_with_it() {
-        let conditions = Conditions::parse(["", "hpet"], [None, None]).expect("arms");
+        let conditions = Conditions::parse(["", "hpet"]).expect("arms");
         let boots = [
             boot("6.1", "tsc", "quiet"),
             boot("6.1", "hpet", "quiet hpet"),

@@ -58,7 +58,6 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
         a: journal.conditions.a.name(),
         b: journal.conditions.b.name(),
         subject: subject(journal),
-        arms_are_told: journal.conditions.are_told(),
         rows,
         controls,
         boots_counted: [count(Arm::A), count(Arm::B)],
@@ -73,7 +72,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
         started_utc: journal.begun_utc.clone(),
         seed: journal.plan.seed,
     };
-    found.sentence = sentence(&found, journal.plan.one_way, headline(&found.rows));
+    found.sentence = sentence(&found, headline(&found.rows));
     let within = unsteady.within.into_iter().map(|(fact, values)| {
         format!(
             "{fact} changed from boot to boot within an arm ({}): the boots differ in more than the arm",
@@ -136,7 +135,7 @@ fn judged(
         }
         let [a, b] = &values;
         let Some((change, sides)) = Comparison::of_groups(a, b).zip(Sides::of([a, b])) else { continue };
-        let interval = change.interval.filter(|_| !journal.plan.one_way);
+        let interval = change.interval;
         let logs = |arm: Arm| -> Vec<Vec<f64>> {
             let of_arm = boots.iter().filter(|boot| boot.visit.arm == arm);
             of_arm.map(|boot| boot.values[*index].iter().map(|value| value.ln()).collect()).collect()
@@ -223,11 +222,7 @@ fn far_controls<'a>(journal: &Journal, boots: &[Boot<'a>]) -> Vec<(&'a str, Stri
 
 /// Cautions of plan, arms and failures.
 fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
-    let mut cautions = Vec::new();
-    if found.arms_are_told {
-        cautions.push("what each boot was is your word: sidestep cannot see it".to_owned());
-    }
-    cautions.extend(journal.plan.cautions());
+    let mut cautions = journal.plan.cautions();
     for (arm, name) in [(Arm::A, &found.a), (Arm::B, &found.b)] {
         let of_arm = journal.visits.iter().filter(|visit| visit.arm == arm);
         let failed: Vec<&String> = of_arm

@@ -25,7 +25,7 @@ use super::plan::Plan;
 use crate::ab::subject::{RowSpec, Trial};
 
 /// What the journal is sealed as, in the state folder.
-pub const SEALED: SealedFile = SealedFile { name: "reboots.json", magic: "sidestep reboots 1" };
+pub const SEALED: SealedFile = SealedFile { name: "reboots.json", magic: "sidestep reboots 2" };
 /// A boot in which more than this share of the trials failed has no value.
 const FAILED_SHARE_MAX: f64 = 0.5;
 
@@ -47,7 +47,7 @@ pub struct Journal {
     pub rows: Vec<JournalRow>,
     /// What is watched beside the trials, in the order of their readings.
     pub guards: Vec<JournalGuard>,
-    /// The boot in which it was set up: a rehearsal that counts for nothing.
+    /// The boot in which it was set up: a warm-up that counts for nothing.
     pub set_up: SetUp,
     /// All boots that were seen since, in order.
     pub visits: Vec<Visit>,
@@ -211,32 +211,7 @@ pub enum Refusal {
         /// The CPU here.
         now: String,
     },
-    /// What the user has to say is missing.
-    #[error(
-        "sidestep cannot see what this boot is; if it is {name}, say --arm {letter}; if it is not, {what}, and reboot"
-    )]
-    NotTold {
-        /// What is due.
-        name: String,
-        /// `a` or `b`.
-        letter: &'static str,
-        /// What makes a boot of it.
-        what: String,
-    },
-    /// The user said another thing of this boot before.
-    #[error(
-        "this boot is being measured as {name}, and now you say --arm {letter}; if that is right, its trials are of no use: \
-         {what}, and reboot"
-    )]
-    ToldOtherwise {
-        /// What it is being measured as.
-        name: String,
-        /// `a` or `b`, as it is told now.
-        letter: &'static str,
-        /// What makes a boot of what is due.
-        what: String,
-    },
-    /// The command line says another thing, or the user does.
+    /// The command line says another thing.
     #[error("this boot is not {name}, which is due: {why}; it does not count; {what}, and reboot")]
     NotOfArm {
         /// What is due.
@@ -277,11 +252,11 @@ impl Journal {
         self.visits.iter().any(|visit| visit.fate == Fate::Measuring && visit.boot.boot_id == boot_id)
     }
 
-    /// Decides whether this boot may be measured, and notes that it was seen. `stated` is what the user says of it.
+    /// Decides whether this boot may be measured, and notes that it was seen.
     ///
     /// # Errors
     /// Why it is not measured; the journal may have grown by a note of that.
-    pub fn enter(&mut self, boot: &BootFacts, stated: Option<Arm>, now_utc: &str) -> Result<usize, Refusal> {
+    pub fn enter(&mut self, boot: &BootFacts, now_utc: &str) -> Result<usize, Refusal> {
         match self.phase {
             Phase::Running => {}
             Phase::Finished => return Err(Refusal::Finished),
@@ -302,31 +277,27 @@ impl Journal {
         }
         let seen = self.visits.iter().position(|visit| visit.boot.boot_id == boot.boot_id);
         match seen.map(|index| (index, &self.visits[index].fate)) {
-            Some((_, Fate::Measuring)) if stated.is_some_and(|stated| stated != arm) => {
-                return Err(Refusal::ToldOtherwise {
-                    name: self.conditions.of(arm).name(),
-                    letter: stated.map_or("", letter),
-                    what: self.what_to_do(arm, &boot.command_line),
-                });
-            }
             // Nothing was counted yet, and every trial that was taken is still there.
             Some((index, Fate::Measuring)) => return Ok(index),
             Some((_, Fate::Counted | Fate::Failed(_) | Fate::CutShort)) => {
                 return Err(Refusal::MeasuredAlready(self.what_to_do(arm, &boot.command_line)));
             }
-            // What the user said may have been the mistake.
+            // Another arm may be due by now.
             Some((_, Fate::NotOfArm(_))) | None => {}
         }
         for visit in self.visits.iter_mut().filter(|visit| visit.fate == Fate::Measuring) {
             visit.fate = Fate::CutShort;
         }
-        let judged = self.judge(arm, boot, stated);
-        let fate = match &judged {
-            Ok(()) => Fate::Measuring,
-            Err(Refusal::NotOfArm { why, .. }) => Fate::NotOfArm(why.clone()),
-            // Whether it is of the arm is not known yet, so there is nothing to note.
-            Err(_) => return judged.map(|()| 0),
+        let wanted = self.conditions.of(arm);
+        let departure = wanted.departure(&boot.command_line);
+        let why = format!("its command line {departure}");
+        let judged = if departure.is_none() {
+            Ok(())
+        } else {
+            let what = self.what_to_do(arm, &boot.command_line);
+            Err(Refusal::NotOfArm { name: wanted.name(), why: why.clone(), what })
         };
+        let fate = if judged.is_ok() { Fate::Measuring } else { Fate::NotOfArm(why) };
         let visit = Visit {
             boot: boot.clone(),
             place,
@@ -344,32 +315,9 @@ impl Journal {
         judged.map(|()| self.visits.len() - 1)
     }
 
-    /// Whether the boot is of the arm that is due.
-    fn judge(&self, arm: Arm, boot: &BootFacts, stated: Option<Arm>) -> Result<(), Refusal> {
-        let wanted = self.conditions.of(arm);
-        let what = self.what_to_do(arm, &boot.command_line);
-        let departure = wanted.departure(&boot.command_line);
-        let not_of_arm =
-            |why: String| Err(Refusal::NotOfArm { name: wanted.name(), why, what: what.clone() });
-        if !departure.is_none() {
-            return not_of_arm(format!("its command line {departure}"));
-        }
-        match stated {
-            Some(stated) if stated != arm => not_of_arm(format!("you said --arm {}", letter(stated))),
-            None if self.conditions.are_told() => {
-                Err(Refusal::NotTold { name: wanted.name(), letter: letter(arm), what })
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// What makes the next boot one of an arm, seen from a command line: half a sentence.
     pub fn what_to_do(&self, arm: Arm, command_line: &str) -> String {
-        let wanted = self.conditions.of(arm);
-        let told = wanted.told.as_ref().map(|told| format!("set {told}"));
-        let change = Some(wanted.departure(command_line).change()).filter(|change| !change.is_empty());
-        let parts: Vec<String> = [told, change].into_iter().flatten().collect();
-        if parts.is_empty() { "leave the command line as it is".to_owned() } else { parts.join(", ") }
+        self.conditions.of(arm).departure(command_line).what_to_do()
     }
 
     /// Adds one trial to a visit, and closes it with the last.

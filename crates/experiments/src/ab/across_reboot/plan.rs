@@ -23,8 +23,6 @@ pub struct Plan {
     pub seed: u64,
     /// The arm of each boot, in order.
     pub order: Vec<Arm>,
-    /// True where B has no way back: all boots of A come first, and time is in the difference.
-    pub one_way: bool,
     /// Trials in each boot.
     pub trials: usize,
     /// Differences inside this are of no practical matter: 0.01 for 1 %.
@@ -37,10 +35,7 @@ pub struct Plan {
 ///
 /// Within a quad a straight drift of the machine cancels, and neighbours of one arm need no change between them. Boots
 /// that can be exchanged make the rank-sum test exact under any order; drift makes it cautious under this one.
-pub fn order(boots: usize, one_way: bool, seed: u64) -> Vec<Arm> {
-    if one_way {
-        return [vec![Arm::A; boots], vec![Arm::B; boots]].concat();
-    }
+pub fn order(boots: usize, seed: u64) -> Vec<Arm> {
     let mut random = Random::new(seed);
     let quads = random_quads(boots / 2, &mut random);
     let pair = random_pairs(boots % 2, &mut random);
@@ -72,13 +67,6 @@ impl Plan {
                 "{boots} boots against {boots} carry no interval at 95 %, and no verdict; give --boots 4 or more"
             ));
         }
-        if self.one_way {
-            found.push(
-                "all boots of A come before all boots of B: what changed with time cannot be separated from what B changed, so \
-                 there will be no verdict"
-                    .to_owned(),
-            );
-        }
         found
     }
 }
@@ -91,7 +79,7 @@ mod tests {
     fn every_order_is_balanced_and_straight_drift_cancels_in_its_quads() {
         for boots in 1..=MOST_BOOTS {
             for seed in 0..20 {
-                let order = order(boots, false, seed);
+                let order = order(boots, seed);
                 let of_a = order.iter().filter(|arm| **arm == Arm::A).count();
                 assert_eq!((order.len(), of_a), (2 * boots, boots), "{boots} {seed}");
                 let drift: f64 = (0..order.len())
@@ -103,11 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn both_beginnings_occur_equal_seeds_give_equal_orders_and_one_way_is_not_mixed() {
-        let first = |seed| order(5, false, seed)[0];
+    fn both_beginnings_occur_and_equal_seeds_give_equal_orders() {
+        let first = |seed| order(5, seed)[0];
         let of_a = (0..200).filter(|seed| first(*seed) == Arm::A).count();
         assert!((80..=120).contains(&of_a), "{of_a} of 200 begin with A");
-        assert_eq!(order(5, false, 7), order(5, false, 7));
-        assert_eq!(order(2, true, 7), [Arm::A, Arm::A, Arm::B, Arm::B]);
+        assert_eq!(order(5, 7), order(5, 7));
     }
 }

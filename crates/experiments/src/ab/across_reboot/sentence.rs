@@ -18,7 +18,7 @@ pub(super) fn headline(rows: &[BootRow]) -> Option<&BootRow> {
 }
 
 /// What was found.
-pub(super) fn sentence(found: &RebootOutcome, one_way: bool, row: Option<&BootRow>) -> String {
+pub(super) fn sentence(found: &RebootOutcome, row: Option<&BootRow>) -> String {
     let [a, b] = found.boots_counted;
     let Some(row) = row.filter(|_| a > 0 && b > 0) else { return nothing(found) };
     // A boot of which every trial was set aside counts and has no value.
@@ -30,10 +30,6 @@ pub(super) fn sentence(found: &RebootOutcome, one_way: bool, row: Option<&BootRo
         format!(
             "no inference is possible from one boot against one: {name} differed by {size}, and boots differ by themselves; \
              {FEWEST_BOOTS} boots of each carry an interval"
-        )
-    } else if one_way {
-        format!(
-            "{name} differed by {size} between {boots} later ones; what time did and what B did cannot be separated"
         )
     } else if row.row.interval.is_none() {
         let wanted = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);
@@ -87,6 +83,6 @@ fn as_experiment(row: &BootRow) -> ExperimentRow {
         row: row.row.clone(),
         ratio: row.ratio,
         ratio_interval: row.ratio_interval,
-        quads: row.row.samples[0].min(row.row.samples[1]),
+        blocks: row.row.samples[0].min(row.row.samples[1]),
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use host::{Damaged, Disk};
-use stats::{Arm, Cell};
+use stats::Cell;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
@@ -50,8 +50,8 @@ pub enum VisitError<E> {
     #[error("{0}; sidestep ab --abandon sets it aside")]
     Damaged(#[from] Damaged),
     /// The program fails in this boot already.
-    #[error("the rehearsal in this boot failed, so no boot would tell anything: {0}")]
-    Rehearsal(String),
+    #[error("the warm-up in this boot failed, so no boot would show anything: {0}")]
+    Warmup(String),
     /// A signal.
     #[error("ended by a signal before the first boot; nothing was set up")]
     Interrupted,
@@ -158,10 +158,10 @@ pub fn may_begin<E>(disk: &mut impl Disk) -> Result<(), VisitError<E>> {
     }
 }
 
-/// Rehearses in this boot, which counts for nothing, and stores the journal. Until then nothing is written.
+/// Warms up in this boot, which counts for nothing, and stores the journal. Until then nothing is written.
 ///
 /// # Errors
-/// An experiment that is under way, a rehearsal that failed, a signal, or what disk or subject said.
+/// An experiment that is under way, a warm-up that failed, a signal, or what disk or subject said.
 pub fn set_up<S: Subject>(
     disk: &mut impl Disk,
     intent: Intent,
@@ -177,7 +177,7 @@ pub fn set_up<S: Subject>(
     for done in 1..=intent.plan.trials {
         let Some(trial) = one_trial(subject, &rows, &specs)? else { return Err(VisitError::Interrupted) };
         if let (1, Some(failure)) = (done, &trial.failure) {
-            return Err(VisitError::Rehearsal(failure.clone()));
+            return Err(VisitError::Warmup(failure.clone()));
         }
         trials.push(trial);
         standing.trials(done, intent.plan.trials);
@@ -226,12 +226,11 @@ pub fn enter(
     disk: &mut impl Disk,
     journal: &mut Journal,
     boot: &BootFacts,
-    stated: Option<Arm>,
     now_utc: &str,
 ) -> io::Result<Result<usize, Refusal>> {
     SEALED.clear_unfinished(disk)?;
     let before = journal.clone();
-    let decided = journal.enter(boot, stated, now_utc);
+    let decided = journal.enter(boot, now_utc);
     if *journal != before {
         store(disk, journal)?;
     }

@@ -6,8 +6,6 @@ use super::*;
 use crate::compare::SourceKind;
 
 const CSV: &str = "name,unit,better,group,values\n# a note\n\"a, \"\"b\"\"\",s,lower,apps,1.5;1.6 1.7\nrate,MB/s,higher,memory,6527\n";
-const JSON: &str =
-    r#"{"tests":[{"name":"a","unit":"s","better":"lower","group":"apps","values":[1.5,1.6]}]}"#;
 const HYPERFINE: &str = r#"{"results":[{"command":"sort big","mean":1.0,"stddev":0.1,"median":1.0,"user":0.9,"system":0.1,
     "min":0.9,"max":1.1,"times":[0.9,1.0,1.1],"exit_codes":[0,0,1],"parameters":{"threads":"4"}}]}"#;
 const PHORONIX: &str = r#"<?xml version="1.0"?>
@@ -42,10 +40,7 @@ fn one_value_per_line_makes_replicates() {
 }
 
 #[test]
-fn lists_and_exports_are_told_apart_by_their_content() {
-    assert_eq!(read("x", JSON.as_bytes()).expect("a list")[0].kind, SourceKind::Json);
-    let bare = &JSON[r#"{"tests":"#.len()..JSON.len() - 1];
-    assert_eq!(read("x", bare.as_bytes()).expect("a bare list")[0].kind, SourceKind::Json);
+fn an_export_is_told_by_its_content() {
     let hyperfine = &read("x", HYPERFINE.as_bytes()).expect("an export")[0];
     assert_eq!((hyperfine.kind, values(hyperfine, 0)), (SourceKind::Hyperfine, vec![0.9, 1.0, 1.1]));
     assert_eq!(hyperfine.tests[0].name, "sort big (threads=4)");
@@ -99,10 +94,7 @@ fn bad_input_is_refused_with_its_place() {
             "line 3: a stands here with another unit",
         ),
         ("name,unit,better,group,values\n\"a,s,lower,g,1\n", "line 2: a quote is not closed"),
-        (
-            "[{\"name\":\"a\",\"unit\":\"s\",\"better\":\"lower\",\"group\":\"g\",\"values\":[0]}]",
-            "test 1: the value 0",
-        ),
+        ("[1]", "neither a record nor results"),
     ] {
         let error = read("x", text.as_bytes()).expect_err(text).to_string();
         assert!(error.contains(expected), "{text:.80}: {error}");
@@ -126,10 +118,10 @@ proptest! {
 
     #[test]
     fn no_damage_to_a_good_file_makes_an_importer_panic(
-        which in 0_usize..4,
+        which in 0_usize..3,
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>(), 0_u8..3), 1..6),
     ) {
-        let mut bytes = [CSV, JSON, HYPERFINE, PHORONIX][which].as_bytes().to_vec();
+        let mut bytes = [CSV, HYPERFINE, PHORONIX][which].as_bytes().to_vec();
         for (place, byte, what) in changes {
             let at = place.index(bytes.len());
             match what {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use host::Root;
-use record::{Answer, FlawVerdict, Guards, Protection, Record, Statement, Witnesses, WorkaroundState};
+use record::{Answer, Evidence, FlawVerdict, Guards, Protection, Record, Statement, WorkaroundState};
 
 use super::super::*;
 use crate::history::entry;
@@ -175,9 +175,9 @@ fn a_workaround_that_only_registers_show_is_a_fact_for_whoever_can_read_them() {
             protected: Protection::Unknown,
             paid: Answer::Unknown,
             special: None,
-            witnesses: Witnesses { registers, ..Witnesses::default() },
+            evidence: Evidence { registers, ..Evidence::default() },
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            switches: Vec::new(),
             fix: None,
             costs: Vec::new(),
         };

@@ -6,6 +6,7 @@ use sharing::OF_WAKES;
 
 use probes::cores::handover::Handover;
 
+use super::super::cpu_slots::two_by_two;
 use super::super::roster::Key;
 use super::*;
 
@@ -52,33 +53,38 @@ fn handovers() -> Handovers {
 }
 
 fn predict(shares: &[f64], sharing: Option<&Sharing>) -> Result<Prediction, String> {
-    predict_by(shares, sharing, Watched::AllTheTime)
+    predict_by(shares, sharing, None)
 }
 
-fn predict_by(shares: &[f64], sharing: Option<&Sharing>, watched: Watched) -> Result<Prediction, String> {
-    Prediction::of(&busy(shares), sharing, &two_cpus(), &Cores::default(), &Ok(handovers()), watched)
+fn predict_by(
+    shares: &[f64],
+    sharing: Option<&Sharing>,
+    unwatched: Option<Unwatched>,
+) -> Result<Prediction, String> {
+    Prediction::of(&busy(shares), sharing, &two_cpus(), &Cores::default(), &Ok(handovers()), unwatched)
 }
 
 const PAIRS_ON_TWO: [[usize; 4]; 2] = [[0, 0, 1, 1], [0, 1, 0, 1]];
 
-/// Two pairs whose turns take so much CPU time beyond the handover, under a kernel: turns of a pair per second, CPU share of a thread,
-/// and change of the time by placement in percent.
+/// What a kernel does with two pairs on two CPUs.
+#[derive(Debug, Clone, Copy)]
+enum Kernel {
+    Apart,
+    Stacked,
+    Grouped,
+}
+
+/// Two pairs whose turns are so much work beyond the handover, under a kernel: turns of a pair per second, CPU share of a thread, and
+/// change of the time by placement in percent.
 fn truth(kernel: Kernel, own_ns: f64) -> (f64, f64, [f64; 2]) {
-    let costs = Costs::readings(&handovers())[0];
-    let machine = costs.machine(&two_cpus().cpus, &[], &Cores::default()).expect("two CPUs");
-    let machine = Compiled::new(&machine, false);
-    let turns = |partner: usize| Role::Turns { partner, cpu_ns: 0.0, per_s: 0.0, rest_ns: 0.0 };
-    let roles = [1, 0, 3, 2].map(turns);
-    let load = load_of(&roles, &[Class::Integer; 4], costs, &[(own_ns, 0.0); 4]);
-    let speeds = kernel.speeds(&machine, &load, &roles, &[0, 1], SEED);
-    let per_s = turns_per_s(&speeds, costs, &[own_ns; 4], 0, 1);
-    let [least, most] = kernel.adds_ns(costs);
-    let cpu_ns = costs.together + own_ns + f64::midpoint(least, most);
-    let change = |slots: [usize; 4]| {
-        let placed = thread_speeds(&machine, &load, Policy::Pinned, &slots, SEED);
-        100.0 * (speeds[0] / placed[0] - 1.0)
+    let (together_ns, crowded_ns) = (2e3 + own_ns, 5e3 + own_ns);
+    let (turn_ns, cpu_ns) = match kernel {
+        Kernel::Apart => (crowded_ns, crowded_ns),
+        Kernel::Stacked => (5e3 + 2.0 * own_ns, 2.5e3 + own_ns),
+        Kernel::Grouped => (together_ns, together_ns),
     };
-    (per_s, per_s * cpu_ns / 2e9, PAIRS_ON_TWO.map(change))
+    let change = |ns: f64| 100.0 * (ns / turn_ns - 1.0);
+    (1e9 / turn_ns, cpu_ns / turn_ns / 2.0, [together_ns, crowded_ns].map(change))
 }
 
 /// Runs of so many seconds, the median 1.
@@ -91,23 +97,23 @@ fn unwatched(low_s: f64, high_s: f64) -> Unwatched {
     }
 }
 
-const KERNELS: [Kernel; 4] = [Kernel::IdleSibling, Kernel::AnyIdle, Kernel::Stacked, Kernel::Grouped];
-
 #[test]
 fn whatever_the_kernel_does_its_pairs_gain_what_the_interval_says() {
-    for (kernel, own_ns) in KERNELS.into_iter().flat_map(|kernel| [(kernel, 0.0), (kernel, 4e3)]) {
-        let (per_s, share, changes) = truth(kernel, own_ns);
-        let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
-        for watched in [Watched::Once(unwatched(0.95, 1.05)), Watched::AllTheTime] {
-            let found = predict_by(&[share; 4], Some(&sharing), watched).expect("two pairs");
-            for (slots, change) in PAIRS_ON_TWO.iter().zip(changes) {
-                let foreseen = found.predicted(slots).expect("four slots");
-                let reached = foreseen.interval.low - 0.5..=foreseen.interval.high + 0.5;
-                assert!(reached.contains(&change), "{kernel:?} {own_ns} {change}: {foreseen:?}");
-                assert!(foreseen.interval.contains(foreseen.percent), "{foreseen:?}");
+    for kernel in [Kernel::Apart, Kernel::Stacked, Kernel::Grouped] {
+        for own_ns in [0.0, 4e3] {
+            let (per_s, share, changes) = truth(kernel, own_ns);
+            let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
+            for runs in [Some(unwatched(0.95, 1.05)), None] {
+                let found = predict_by(&[share; 4], Some(&sharing), runs).expect("two pairs");
+                for (slots, change) in PAIRS_ON_TWO.iter().zip(changes) {
+                    let foreseen = found.predicted(slots).expect("four slots");
+                    let reached = foreseen.interval.low - 0.5..=foreseen.interval.high + 0.5;
+                    assert!(reached.contains(&change), "{kernel:?} {own_ns} {change}: {foreseen:?}");
+                    assert!(foreseen.interval.contains(foreseen.percent), "{foreseen:?}");
+                }
+                assert_eq!(found.predicted(&[0, 0, 1]), None, "a slot is missing");
+                assert_eq!(found.predicted(&[0, 0, 1, 2]), None, "there is no third CPU");
             }
-            assert_eq!(found.predicted(&[0, 0, 1]), None, "a slot is missing");
-            assert_eq!(found.predicted(&[0, 0, 1, 2]), None, "there is no third CPU");
         }
     }
 }
@@ -117,7 +123,7 @@ fn runs_tell_a_kernel_that_stacks_pairs_from_one_that_gives_each_a_cpu() {
     let together = |kernel: Kernel, runs: Unwatched| {
         let (per_s, share, _) = truth(kernel, 0.0);
         let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
-        let found = predict_by(&[share; 4], Some(&sharing), Watched::Once(runs)).expect("two pairs");
+        let found = predict_by(&[share; 4], Some(&sharing), Some(runs)).expect("two pairs");
         found.predicted(&PAIRS_ON_TWO[0]).expect("four slots").interval
     };
     let (stacked, grouped) = (truth(Kernel::Stacked, 0.0).2[0], truth(Kernel::Grouped, 0.0).2[0]);
@@ -131,16 +137,16 @@ fn runs_tell_a_kernel_that_stacks_pairs_from_one_that_gives_each_a_cpu() {
 }
 
 #[test]
-fn what_no_simulated_kernel_does_is_not_predicted() {
+fn turns_that_no_placement_explains_are_not_predicted() {
     let (per_s, share, _) = truth(Kernel::Stacked, 0.0);
     let refusal = |per_s: f64, share: f64, runs: Unwatched| {
         let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
-        predict_by(&[share; 4], Some(&sharing), Watched::Once(runs)).expect_err("nothing agrees")
+        predict_by(&[share; 4], Some(&sharing), Some(runs)).expect_err("nothing agrees")
     };
     let slow = refusal(per_s / 10.0, share / 10.0, unwatched(0.95, 1.05));
-    assert!(slow.contains("turns per second") && slow.contains("in the simulation"), "{slow}");
+    assert!(slow.contains("turns per second") && slow.contains("something else takes the time"), "{slow}");
     let torn = refusal(per_s, share, unwatched(0.95, 20.0));
-    assert!(torn.contains("in the simulation"), "some runs take far longer: {torn}");
+    assert!(torn.contains("something else takes the time"), "some runs take far longer: {torn}");
     let crowd = refusal(per_s, share, Unwatched { others_share: Some(0.3), ..unwatched(0.95, 1.05) });
     assert!(crowd.contains("other programs had 30 %"), "{crowd}");
 }
@@ -152,10 +158,21 @@ fn turns_are_counted_where_nobody_need_be_woken_as_well() {
     for thread in &mut sharing.threads {
         thread.arrivals = Some((per_s / 2.0) as u64);
     }
-    let runs = Watched::Once(unwatched(0.98, 1.02));
-    let found = predict_by(&[share; 4], Some(&sharing), runs).expect("two pairs");
+    let found = predict_by(&[share; 4], Some(&sharing), Some(unwatched(0.98, 1.02))).expect("two pairs");
     let together = found.predicted(&PAIRS_ON_TWO[0]).expect("four slots");
     assert!(together.interval.contains(changes[0]) && together.interval.high < -20.0, "{together:?}");
+}
+
+#[test]
+fn pairs_beside_threads_that_work_on_their_own_are_not_predicted() {
+    let (per_s, share, _) = truth(Kernel::Grouped, 0.0);
+    let shares = [share, share, 0.5];
+    let mut sharing = turns(&busy(&shares), 0.0);
+    let amount = SharedAmount { value: per_s / 2.0, interval: Interval::between(per_s, per_s) };
+    let is_pair = |row: usize, column: usize| row + column == 1;
+    sharing.wakes = Some(SharingMatrix::from_fn(3, |row, column| is_pair(row, column).then_some(amount)));
+    let refused = predict(&shares, Some(&sharing)).expect_err("a third one works");
+    assert!(refused.contains("others work beside them"), "{refused}");
 }
 
 #[test]
@@ -170,6 +187,30 @@ fn free_threads_gain_nothing() {
     let found = predict(&[1.0, 1.0], None).expect("they only compute");
     let stacked = found.predicted(&[0, 0]).expect("two slots");
     assert!((stacked.percent - 100.0).abs() < 1.0, "two on one CPU take twice as long: {stacked:?}");
+    let free = turns(&busy(&[0.67; 3]), 0.0);
+    let three = predict(&[0.67; 3], Some(&free)).expect("they only compute").predicted(&[0, 0, 1]);
+    assert!(
+        three.is_some_and(|three| (three.percent - 33.0).abs() < 2.0),
+        "the kernel moves them: {three:?}"
+    );
+}
+
+#[test]
+fn threads_near_each_other_lose_what_the_check_up_measured_of_their_classes() {
+    let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+    let pair = record::PairSlowdown {
+        a: CpuId(0),
+        b: CpuId(2),
+        resource: "integer".to_owned(),
+        slowdown: 1.5,
+        overlapped_windows: 9,
+        spread: record::Spread::default(),
+    };
+    let cores = Cores { sharing: vec![pair], ..Cores::default() };
+    let sharing = turns(&busy(&[1.0; 2]), 0.0);
+    let found = Prediction::of(&busy(&[1.0; 2]), Some(&sharing), &slots, &cores, &Err(String::new()), None);
+    let percent = |slots: &[usize]| found.as_ref().ok()?.predicted(slots).map(|found| found.percent.round());
+    assert_eq!((percent(&[0, 2]), percent(&[0, 1])), (Some(0.0), Some(50.0)), "{found:?}");
 }
 
 #[test]
@@ -190,8 +231,6 @@ fn what_is_not_known_is_said() {
     let why = "for what is not known (who wakes whom, by sched_waking: comes with the kernel's clock only)";
     check(predict(&[0.3, 0.3], Some(&by_library)), why);
     check(predict(&[0.5; 4], None), "for what is not known");
-    let free = turns(&busy(&[0.7, 0.7, 0.6]), 0.0);
-    check(predict(&[0.7, 0.7, 0.6], Some(&free)), "how the kernel moves them");
     let sharing = turns(&busy(&[0.4; 4]), 90_000.0);
     let slots = two_cpus();
     check(
@@ -201,7 +240,7 @@ fn what_is_not_known_is_said() {
             &slots,
             &Cores::default(),
             &Err("no thread".to_owned()),
-            Watched::AllTheTime,
+            None,
         ),
         "could not be measured",
     );
@@ -210,7 +249,7 @@ fn what_is_not_known_is_said() {
     pool.wakes = Some(SharingMatrix::from_fn(4, |row, _| (row == 0).then_some(amount)));
     check(predict(&[0.4; 4], Some(&pool)), "another way than in turns");
     let frantic = turns(&busy(&[0.4; 4]), 2e6);
-    check(predict(&[0.4; 4], Some(&frantic)), "in the simulation");
+    check(predict(&[0.4; 4], Some(&frantic)), "something else takes the time");
 }
 
 #[test]
@@ -243,7 +282,7 @@ fn without_wakes_threads_that_rest_often_are_not_predicted() {
 }
 
 #[test]
-fn threads_that_rest_are_simulated_with_their_rests() {
+fn threads_that_rest_meet_for_a_part_of_the_time() {
     let threads = busy(&[0.5, 0.5]);
     let mut sharing = turns(&threads, 0.0);
     for thread in &mut sharing.threads {

@@ -4,7 +4,7 @@ use flaws::{Architecture, catalogue, judge};
 use machine::ArmSignature;
 use record::{Answer, CpuSignature, FlawEvidence, Protection, WorkaroundState};
 
-use super::evidence::{machine_of, of, told, with_file};
+use super::evidence::{machine_of, of, switches, told, with_file};
 
 /// An arm64 machine of CPUs with these main id registers.
 fn machine(midrs: &[u64]) -> FlawEvidence {
@@ -119,7 +119,7 @@ fn one_file_of_the_kernel_covers_branch_targets_and_history() {
 fn remedies_are_those_of_the_architecture() {
     let mut evidence = machine(&[N1]);
     with_file(&mut evidence, "spec_store_bypass", "Mitigation: Speculative Store Bypass disabled via prctl");
-    let on_arm = of(&catalogue(), &evidence, "ssb").remedies.join("\n");
+    let on_arm = switches(&of(&catalogue(), &evidence, "ssb"));
     assert!(on_arm.contains("ssbd=force-on") && !on_arm.contains("spec_store_bypass_disable"), "{on_arm}");
     // In a guest it is the host's firmware that offers what is missing, and no CPU flag of x86.
     let mut guest = FlawEvidence { hypervisor: Some("KVM".into()), ..machine(&[N1]) };
@@ -129,7 +129,7 @@ fn remedies_are_those_of_the_architecture() {
         fix,
         "have the hypervisor expose the mitigation's CPU feature, with the host's firmware updated"
     );
-    let on_x86 = of(&catalogue(), &machine_of("GenuineIntel", 6, 0x55, 7), "ssb").remedies.join("\n");
+    let on_x86 = switches(&of(&catalogue(), &machine_of("GenuineIntel", 6, 0x55, 7), "ssb"));
     assert!(!on_x86.contains("ssbd=force-on"), "{on_x86}");
 }
 

@@ -16,7 +16,7 @@ fn words_that_nobody_knows_are_shown_as_they_are_and_not_judged() {
     let verdict = of(&catalogue(), &evidence, "mds");
     assert_eq!(verdict.workaround, Unknown, "{verdict:?}");
     assert_eq!((verdict.protected, verdict.paid), (Protection::Unknown, Answer::Unknown));
-    assert!(verdict.witnesses.kernel.says.contains("Purple: frobnicated on Tuesdays"), "{verdict:?}");
+    assert!(verdict.evidence.kernel.says.contains("Purple: frobnicated on Tuesdays"), "{verdict:?}");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_file_that_cannot_be_read_says_why() {
     evidence.vulnerabilities = Some([("mds".to_owned(), missing)].into());
     let verdict = of(&catalogue(), &evidence, "mds");
     assert_eq!(verdict.workaround, Unknown);
-    assert!(verdict.witnesses.kernel.says.contains("permission denied"), "{verdict:?}");
+    assert!(verdict.evidence.kernel.says.contains("permission denied"), "{verdict:?}");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_cpu_that_went_away_leaves_its_registers_open() {
     }
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, Unknown), "{verdict:?}");
-    assert!(verdict.witnesses.registers.says.contains("1 not readable"), "{verdict:?}");
+    assert!(verdict.evidence.registers.says.contains("1 not readable"), "{verdict:?}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn registers_without_permission_say_who_may_read_them() {
     }
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, Unknown));
-    assert!(verdict.witnesses.registers.says.contains("run as root"), "{verdict:?}");
+    assert!(verdict.evidence.registers.says.contains("run as root"), "{verdict:?}");
 }
 
 #[test]

@@ -12,6 +12,11 @@ pub(crate) fn of(catalogue: &Catalogue, evidence: &FlawEvidence, id: &str) -> Fl
     judge(catalogue, evidence).into_iter().find(|verdict| verdict.id == id).expect(id)
 }
 
+/// How its workarounds are switched, in words.
+pub(crate) fn switches(verdict: &FlawVerdict) -> String {
+    verdict.switches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
 /// Whether it is affected, and the state of the workaround.
 pub(crate) fn told(verdict: &FlawVerdict) -> (Answer, WorkaroundState) {
     (verdict.affected, verdict.workaround)

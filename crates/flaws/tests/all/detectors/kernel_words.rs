@@ -1,6 +1,6 @@
 //! What the kernel writes for each flaw with the workaround on and off: texts of bugs.c, flags, boot words, processes.
 
-use super::evidence::{guest_of, machine_of, of, told, with_file};
+use super::evidence::{guest_of, machine_of, of, switches, told, with_file};
 use flaws::catalogue;
 use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Special, WorkaroundState};
@@ -368,7 +368,7 @@ fn a_fix_is_complete_and_can_be_followed_here() {
 fn a_toggle_that_the_machine_does_not_have_is_not_advised() {
     let catalogue = catalogue();
     let mut evidence = machine_of("AuthenticAMD", 0xf, 0x21, 2);
-    let says = |evidence: &FlawEvidence| of(&catalogue, evidence, "k8-c1-ramping").remedies.join("; ");
+    let says = |evidence: &FlawEvidence| switches(&of(&catalogue, evidence, "k8-c1-ramping"));
     assert!(says(&evidence).contains("sidestep toggles show k8-c1-ramping"));
     evidence.toggles_missing.insert("k8-c1-ramping".into(), "none of its registers is there".into());
     let without = says(&evidence);
@@ -454,7 +454,7 @@ fn variants_that_the_kernel_keeps_apart_are_told() {
         ("amd-400", "apic_c1e"),
     ] {
         let named = |word: &str| FlawEvidence { bugs: Some(vec![word.into()]), ..FlawEvidence::default() };
-        let says = |evidence: &FlawEvidence| of(&catalogue, evidence, id).witnesses.kernel.says;
+        let says = |evidence: &FlawEvidence| of(&catalogue, evidence, id).evidence.kernel.says;
         let flaw = catalogue.find(id).expect(id);
         let means = &flaw.sub_state.iter().find(|sub_state| sub_state.bug == word).expect(word).means;
         assert!(says(&named(word)).contains(&format!("{word}, {means}")), "{}", says(&named(word)));

@@ -389,7 +389,7 @@ fn the_visible_workaround_status_tells_what_is_repaired() {
         evidence
     };
     for (id, bit) in [("amd-400", 1), ("amd-383", 3)] {
-        let says = |bits: u64| of(&catalogue(), &status(bits), id).witnesses.registers.affected;
+        let says = |bits: u64| of(&catalogue(), &status(bits), id).evidence.registers.affected;
         assert_eq!((says(1 << bit), says(0)), (Answer::Yes, Answer::No), "{id}");
     }
 }

@@ -215,7 +215,7 @@ fn apart(paths: &[Path], split: i64) -> Option<Candidate> {
         }
     }
     let spread = probes.xx() + data.xx();
-    // All of one length: no slope is told, and the entries are flat but for the step between both.
+    // All of one length: no slope shows, and the entries are flat but for the step between both.
     let hop =
         if spread > 0.5 { (probes.xy() + data.xy()) / spread } else { return flat(probes, data, split) };
     Candidate { probe: probes.start(hop), dram: data.start(hop), hop }.possible()

@@ -6,9 +6,9 @@
 use serde::Serialize;
 
 use super::super::graph::{Graph, pairs};
-use super::super::linear::least_squares;
 use super::super::matrix::Matrix;
 use super::hypothesis::{Entries, evidence};
+use crate::least_squares::on_lines;
 
 /// Columns and rows of packages that are tried.
 const SHAPES: [(usize, usize); 4] = [(2, 1), (3, 1), (2, 2), (3, 2)];
@@ -162,7 +162,7 @@ fn fit(
     };
     let lines: Vec<Vec<f64>> = within.clone().map(line).collect();
     let values: Vec<f64> = within.map(|(_, _, value)| *value).collect();
-    let found = least_squares(&lines, &values)?;
+    let found = on_lines(&lines, &values)?;
     let across: Vec<f64> = entries
         .values
         .iter()

@@ -1,4 +1,4 @@
-//! What Intel's Memory Latency Checker prints: idle latencies between nodes, and bandwidth where it got that far.
+//! What Intel's Memory Latency Checker prints: idle latencies between nodes.
 
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
 use crate::interconnect::matrix::{MatrixError, NODES_MAX};
@@ -23,12 +23,12 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     if table.is_cut_off {
         remarks.push("the table of latencies is cut off".to_owned());
     }
+    // The last table that is printed: where it is cut off, so was the run.
     let bandwidth = self::table(text, BANDWIDTHS)?.filter(|bandwidth| bandwidth.nodes == matrix.nodes);
-    if bandwidth.as_ref().is_some_and(|bandwidth| bandwidth.is_cut_off) {
+    if bandwidth.is_some_and(|bandwidth| bandwidth.is_cut_off) {
         remarks.push("the table of bandwidths is cut off".to_owned());
     }
-    let bandwidth_mb_per_s = bandwidth.map(|bandwidth| bandwidth.rows);
-    Ok(MatrixReading { format: FORMAT, matrix, cpus: None, bandwidth_mb_per_s, remarks })
+    Ok(MatrixReading { format: FORMAT, matrix, remarks })
 }
 
 /// The table under a head: a line with the nodes of the columns, then a line per node.
@@ -94,7 +94,6 @@ mod tests {
     fn tables_are_read_with_the_numbers_of_their_nodes() {
         let read = read(TEXT).expect("a table");
         assert_eq!((read.matrix.nodes.as_slice(), read.matrix.at(1, 0)), ([0, 2].as_slice(), Some(141.1)));
-        assert_eq!(read.bandwidth_mb_per_s.expect("bandwidth")[1], [Some(20194.2), None]);
         assert_eq!(read.remarks, ["the table of bandwidths is cut off"]);
     }
 

@@ -7,7 +7,7 @@
 //! commas, with numbers of CPUs before rows and above columns, and with `35±1` in a cell: all that is read. Without a name that says
 //! what it is of, a matrix without a diagonal and with one empty half is one of CPUs, and so is any larger one without a diagonal.
 
-use super::names::{Names, strip};
+use super::names::{Line, Names, is_unknown, strip, value_of};
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
 use crate::interconnect::graph::pairs;
 use crate::interconnect::matrix::Member;
@@ -16,12 +16,6 @@ use crate::interconnect::matrix::Member;
 const NODES_WITHOUT_DIAGONAL_MAX: usize = 8;
 /// Half of a matrix of fewer rows may as well be a file that was cut off, or one with an unknown entry.
 const HALF_ROWS_MIN: usize = 3;
-
-/// A line of the file with its number.
-pub(super) struct Line {
-    pub(super) number: usize,
-    pub(super) cells: Vec<String>,
-}
 
 /// What comments say.
 #[derive(Default)]
@@ -58,10 +52,11 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     );
     let unit = comments.unit.unwrap_or(Unit::Nanoseconds);
     let mut matrix = Matrix::of_rows(unit, &rows)?;
-    let told = comments.numbers.filter(|(_, numbers)| numbers.len() == rows.len());
-    let numbers = told.as_ref().map(|(_, numbers)| numbers.clone()).or(numbers);
+    let stated = comments.numbers.filter(|(_, numbers)| numbers.len() == rows.len());
+    let numbers = stated.as_ref().map(|(_, numbers)| numbers.clone()).or(numbers);
     let is_half = half.is_some();
-    let member = told.map(|(member, _)| member).or(member).unwrap_or_else(|| likely_member(&matrix, is_half));
+    let member =
+        stated.map(|(member, _)| member).or(member).unwrap_or_else(|| likely_member(&matrix, is_half));
     if member == Member::Cpus {
         matrix = matrix.of_cpus();
     }
@@ -69,7 +64,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     if let Some(numbers) = numbers {
         matrix = matrix.numbered(numbers)?;
     }
-    Ok(MatrixReading { format: "CSV", matrix, cpus: None, bandwidth_mb_per_s: None, remarks })
+    Ok(MatrixReading { format: "CSV", matrix, remarks })
 }
 
 impl Comments {
@@ -140,25 +135,6 @@ fn cells(line: &str, separator: Option<char>) -> Vec<String> {
         cells.retain(|cell| !cell.is_empty());
     }
     cells
-}
-
-/// Whether a cell holds a name: what begins like a number is meant for one.
-pub(super) fn is_word(cell: &str) -> bool {
-    !is_unknown(cell) && cell.starts_with(char::is_alphabetic) && cell.parse::<f64>().is_err()
-}
-
-/// Whether a cell holds a number or says that it is unknown.
-pub(super) fn is_value(cell: &str) -> bool {
-    is_unknown(cell) || value_of(cell).parse::<f64>().is_ok()
-}
-
-/// What stands before the spread of a value.
-fn value_of(cell: &str) -> &str {
-    cell.split('±').next().unwrap_or(cell).trim()
-}
-
-fn is_unknown(cell: &str) -> bool {
-    cell.is_empty() || ["-", "na", "nan", "n/a"].contains(&cell.to_ascii_lowercase().as_str())
 }
 
 fn number(

@@ -1,7 +1,12 @@
 //! Titles, and names of rows and columns, taken away from a table; what they say of what the table is of.
 
-use super::comma::{Line, is_value, is_word};
 use crate::interconnect::matrix::Member;
+
+/// A line of the file with its number.
+pub(super) struct Line {
+    pub(super) number: usize,
+    pub(super) cells: Vec<String>,
+}
 
 /// What the names of a table say.
 #[derive(Default)]
@@ -31,10 +36,10 @@ pub(super) fn strip(lines: &mut Vec<Line>) -> Names {
     let (corner, columns) = take_columns(lines).unzip();
     let rows = take_rows(lines, columns.as_deref());
     let corner = corner.flatten();
-    let told =
-        rows.or(columns).and_then(|cells| numbered(&cells)).filter(|(_, told)| told.len() == lines.len());
+    let stated =
+        rows.or(columns).and_then(|cells| numbered(&cells)).filter(|(_, stated)| stated.len() == lines.len());
     names.member = corner;
-    if let Some((member, numbers)) = told {
+    if let Some((member, numbers)) = stated {
         names.member = member.or(corner);
         names.numbers = Some(numbers).filter(|_| names.member.is_some());
     }
@@ -126,6 +131,26 @@ fn take_rows(lines: &mut [Line], columns: Option<&[String]>) -> Option<Vec<Strin
         line.cells.remove(0);
     }
     Some(names)
+}
+
+/// Whether a cell holds a name: what begins like a number is meant for one.
+fn is_word(cell: &str) -> bool {
+    !is_unknown(cell) && cell.starts_with(char::is_alphabetic) && cell.parse::<f64>().is_err()
+}
+
+/// Whether a cell holds a number or says that it is unknown.
+fn is_value(cell: &str) -> bool {
+    is_unknown(cell) || value_of(cell).parse::<f64>().is_ok()
+}
+
+/// What stands before the spread of a value.
+pub(super) fn value_of(cell: &str) -> &str {
+    cell.split('±').next().unwrap_or(cell).trim()
+}
+
+/// Whether a cell says that nothing is known.
+pub(super) fn is_unknown(cell: &str) -> bool {
+    cell.is_empty() || ["-", "na", "nan", "n/a"].contains(&cell.to_ascii_lowercase().as_str())
 }
 
 /// What a word names.

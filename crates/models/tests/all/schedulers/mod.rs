@@ -4,16 +4,15 @@
 mod enumeration;
 
 use models::scheduling::{
-    Class, Compiled, Engine, KNOWN, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
-    SchedulingSimulation, SharedSet, Step, Thread, parse, simulate, throughput,
+    Class, Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
+    SchedulingSimulation, SharedSet, Step, Thread, simulate, throughput,
 };
 use proptest::prelude::*;
 
 use enumeration::{Chip, gain_percent};
 
 fn known(name: &str) -> SchedulingMachine {
-    let (_, file, text) = KNOWN.iter().find(|(known, ..)| *known == name).expect(name);
-    parse(text, file).expect(file)
+    models::known(name).expect(name)
 }
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
@@ -99,7 +98,7 @@ proptest! {
             modules * size,
             ghz.iter().map(|ghz| ghz * 1e9).collect::<Vec<_>>(),
         );
-        let machine = parse(&text, "x.toml").expect("a chip");
+        let machine: SchedulingMachine = models::parse(&text, "x.toml").expect("a chip");
         let found = simulate(&machine, Scenario { seed, ..scenario(Policy::ModulesFirst, [threads; 2]) });
         let row = &found.rows[0];
         let chip = Chip { modules, size, speed_of_two, ghz: &ghz };
@@ -117,7 +116,8 @@ proptest! {
 
 #[test]
 fn no_prediction_changes_when_every_published_number_does() {
-    for (name, ..) in KNOWN {
+    for file in models::known_machines_of(models::MachineKind::Threads) {
+        let name = file.name;
         let honest = known(name);
         let mut forged = honest.clone();
         for one in &mut forged.published {
@@ -298,28 +298,6 @@ fn a_thread_that_waits_runs_only_when_it_is_woken() {
     // At 1 GHz a cycle is a nanosecond: one of the two works at any time.
     assert!((totals.work_cycles - 1e6).abs() < 1e-3, "{totals:?}");
     assert_eq!(totals.events, 1000);
-}
-
-#[test]
-fn a_wake_where_others_wait_adds_to_a_handover_that_alone_it_does_not() {
-    let mut machine = known("jacobsville");
-    machine.local_queue_ns = Some(models::Sourced { value: 500.0, source: String::new() });
-    let compiled = Compiled::new(&machine, false);
-    let thread = |steps: Vec<Step>| Thread { steps, private_bytes: 0, shared_set: None, process: 0 };
-    let work = Step::Compute(Class::Integer, Length::Fixed(1000.0));
-    for (pairs, work_share) in [(1, 1.0), (2, 1000.0 / 1500.0)] {
-        let threads = (0..pairs).flat_map(|pair| {
-            let first = 2 * pair;
-            [
-                thread(vec![work, Step::Wake(first + 1), Step::Wait]),
-                thread(vec![Step::Wait, work, Step::Wake(first)]),
-            ]
-        });
-        let load = Load { threads: threads.collect(), shared_sets: Vec::new() };
-        let on_one = vec![0; 2 * pairs];
-        let totals = Engine::new(&compiled, &load, Policy::Pinned, &on_one, 1).run_until(1e7);
-        assert!((totals.work_cycles / 1e7 - work_share).abs() < 1e-2, "{pairs} pairs: {totals:?}");
-    }
 }
 
 /// At 1 GHz; a cache of 4 MiB per cluster, and three times the time for a thread of whose data nothing fits.

@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
     use crate::control::ControlLoops;
-    use crate::planting::WRONG;
+    use crate::fault_injection::WRONG;
 
     #[repr(align(64))]
     struct Block([u8; 6144]);

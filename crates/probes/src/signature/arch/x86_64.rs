@@ -3,20 +3,22 @@
 //! | what | module |
 //! |---|---|
 //! | windows of several loops in turns | `turns` |
-//! | loops of the core: gathers, jumps, calls, slow instructions, loads at odd places | `loops` |
-//! | page walks and fills | `blocks` |
+//! | loops of the core: gathers, jumps, loads behind stores | `loops` |
+//! | page walks | `page_walk` |
 //! | locks across two lines, in a child | `locks` |
 //! | CPUs whose times are an emulator's | `emulation` |
 
-mod blocks;
 mod emulation;
 mod locks;
 mod loops;
+mod page_walk;
 mod turns;
+
+use record::{Reading, SignatureReading};
 
 use crate::control::ControlLoops;
 use crate::sampler::Sampler;
-use crate::signature::{Readings, SignatureProbe, SignatureSetup};
+use crate::signature::{SignatureProbe, SignatureSetup};
 
 /// How often the multiply and the rotate chain are compared before the former is not believed.
 const RULER_TRIES: usize = 5;
@@ -29,20 +31,21 @@ pub(in crate::signature) fn refuse(setup: &SignatureSetup<'_>) -> Result<(), Str
     emulation::refuse(ControlLoops::of(&setup.machine.identity), setup.rate)
 }
 
-/// Runs a probe that has loops of its own.
+/// Runs a probe on the CPU that the calling thread is pinned to.
 ///
 /// # Errors
 /// Why nothing could be measured.
 pub(in crate::signature) fn measure(
     probe: SignatureProbe,
     setup: &SignatureSetup<'_>,
-) -> Result<Readings, String> {
+) -> Result<Reading<SignatureReading>, String> {
     let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
     match probe {
-        SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
-        SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
+        SignatureProbe::Gather => loops::gather(setup, sampler),
+        SignatureProbe::Jcc => loops::jump_edge(setup, sampler),
+        SignatureProbe::StoreBypass => loops::store_bypass(setup, sampler),
+        SignatureProbe::PageWalk => page_walk::page_walk(setup, sampler),
         SignatureProbe::SplitLock => locks::split_lock(setup),
-        of_the_core => loops::measure(of_the_core, setup, sampler),
     }
 }
 

@@ -1,25 +1,43 @@
 //! The findings in full, and what they make worth doing.
 
-use record::{Finding, Protection, Record, Severity};
+use record::{Area, Finding, Protection, Record, Severity, Step};
 
 use crate::naming;
 use crate::page::{Block, Section, Statement, Tone};
 
-/// Things to do that are named.
-const TO_DO_MAX: usize = 3;
+/// Steps that are named.
+const STEPS_MAX: usize = 3;
 
 /// The source of what needs no other.
 pub(crate) const METHOD: &str = "METHODOLOGY.md";
 
-/// Every finding in full; `None` without any.
+/// Every finding in full, those of one cause below the most important of them; `None` without any.
 pub(super) fn section(record: &Record) -> Option<Section> {
     let mut section = Section::new("findings", "Findings");
-    for finding in ordered(record) {
-        let text = Statement::new(tone(finding.severity), &finding.text);
-        let indented = facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text));
-        section = section.with(Block::Text(text)).with(Block::Facts(indented.collect()));
+    for card in cards(record) {
+        let mut lines = Vec::new();
+        for (index, finding) in card.iter().enumerate() {
+            lines.extend((index > 0).then(|| ("  also".to_owned(), finding.text.clone())));
+            lines.extend(facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text)));
+        }
+        let head = card.first().map(|finding| Statement::new(tone(finding.severity), &finding.text));
+        section = section.with(Block::Text(head.unwrap_or_default())).with(Block::Facts(lines));
     }
     section.filled()
+}
+
+/// Findings that share a cause, the most important first: what is about noise, memory, clocks or flaws each; others stand alone.
+fn cards(record: &Record) -> Vec<Vec<&Finding>> {
+    let mut cards: Vec<Vec<&Finding>> = Vec::new();
+    for finding in ordered(record) {
+        let shares_cause = !matches!(finding.area, None | Some(Area::Run | Area::Cores));
+        let same = cards.iter_mut().find(|card| shares_cause && card[0].area == finding.area);
+        match same {
+            Some(card) => card.push(finding),
+            None => cards.push(vec![finding]),
+        }
+    }
+    cards
 }
 
 /// The most important first.
@@ -53,22 +71,21 @@ pub(super) fn tone(severity: Severity) -> Tone {
     }
 }
 
-/// At most three things to do, those of warnings first, each a purpose and a command.
+/// At most three things to do, each a purpose and a command: about a CPU that computes wrong before anything else is done with it,
+/// then about a flaw, then what warnings and open questions ask for.
 pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
     let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
-    let of_findings = judged.filter_map(|finding| to_do(finding, path));
-    let first = wrong_result(record, path).into_iter().chain(flaw_to_explain(record));
-    let mut next = naming::distinct(first.chain(of_findings));
-    next.truncate(TO_DO_MAX);
+    let (wrong, others): (Vec<_>, Vec<_>) = judged.partition(|one| one.id == "wrong-results");
+    let steps =
+        |found: Vec<&Finding>| found.iter().flat_map(|one| &one.steps).map(|step| said(step, path)).collect();
+    let (wrong, others): (Vec<_>, Vec<_>) = (steps(wrong), steps(others));
+    let mut next = naming::distinct(wrong.into_iter().chain(flaw_to_explain(record)).chain(others));
+    next.truncate(STEPS_MAX);
     next
 }
 
-/// A CPU that computes wrong is to be seen again, taken out of use, and reported, before anything else is done with it.
-fn wrong_result(record: &Record, path: &str) -> Vec<String> {
-    let Some(found) = record.findings.iter().find(|one| one.id == "wrong-results") else { return Vec::new() };
-    let again = "See whether it errs again: sidestep run --only cores,memory".to_owned();
-    let report = format!("Report operands and machine to its vendor: sidestep show --json {path}");
-    [again].into_iter().chain(found.remedy.clone()).chain([report]).collect()
+fn said(step: &Step, path: &str) -> String {
+    format!("{}: {}", step.purpose, step.command.replace("RECORD", path))
 }
 
 /// The flaw that asks most for an explanation.
@@ -79,55 +96,32 @@ fn flaw_to_explain(record: &Record) -> Option<String> {
     special.or_else(open).map(|flaw| format!("Explain {0} and its fix: sidestep flaws show {0}", flaw.id))
 }
 
-/// What to do about a finding; `None` where no command helps.
-fn to_do(finding: &Finding, path: &str) -> Option<String> {
-    let is_open = finding.severity == Severity::Inconclusive;
-    let text = match finding.id.as_str() {
-        "thp-off-cost" | "huge-page-gain" => {
-            "Measure huge pages on a program: sidestep ab --toggle thp -- ./program"
-        }
-        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
-            "Repeat when the machine is quiet: sidestep run --repeat 5"
-        }
-        "cpus-unequal" if is_open => "Measure CPUs for longer: sidestep run --only memory --budget 5m",
-        "cpus-unequal" => "Find the best CPUs for a program: sidestep place -- ./program",
-        "hidden-siblings" if !is_open => "Place threads by what CPUs share: sidestep place -- ./program",
-        "hidden-siblings" | "claimed-core-apart" => {
-            "Measure cores for longer: sidestep run --only cores --full"
-        }
-        "sockets-unequal" if is_open => "Measure sockets for longer: sidestep sockets --budget 1m",
-        "sockets-unequal" => return Some(format!("Explain the sockets: sidestep sockets explain {path}")),
-        "clock-counters" => "See counters, faults and fixes: sidestep clock check",
-        "clock-slow" => "Compare clock sources, as root: sidestep clock cost --clocksources all",
-        "unconverged-cells" | "cache-sizes" | "tlb-reach" => MEASURE_MEMORY,
-        id if id.starts_with("effective-") && is_open => MEASURE_MEMORY,
-        _ => return None,
-    };
-    Some(text.to_owned())
-}
-
-/// What settles most doubts about caches.
-const MEASURE_MEMORY: &str = "Measure memory for longer: sidestep run --only memory --full";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_cpu_that_computes_wrong_comes_before_everything_else() {
-        let finding = |id: &str, severity, remedy: Option<&str>| {
-            let document = serde_json::json!({ "id": id, "severity": severity, "text": "", "evidence": [] });
-            let finding: Finding = serde_json::from_value(document).expect("a finding");
-            Finding { remedy: remedy.map(str::to_owned), ..finding }
+        let finding = |id: &str, steps: &[(&str, &str)]| {
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|(purpose, command)| serde_json::json!({ "purpose": purpose, "command": command }))
+                .collect();
+            let document = serde_json::json!({
+                "id": id, "severity": Severity::Warning, "text": "", "evidence": [], "steps": steps,
+            });
+            serde_json::from_value::<Finding>(document).expect("a finding")
         };
+        let again = ("See whether it errs again", "sidestep run --only cores,memory");
+        let report = ("Report it", "sidestep show --json RECORD");
         let findings = vec![
-            finding("clock-counters", Severity::Warning, None),
-            finding("wrong-results", Severity::Warning, Some("Take it out: echo 0")),
+            finding("clock-counters", &[("See counters, faults and fixes", "sidestep clock check")]),
+            finding("wrong-results", &[again, ("Take it out", "echo 0"), report]),
         ];
         let mut record = Record { findings, ..Record::default() };
         let found = next(&record, "r.json");
         assert!(found[0].ends_with("sidestep run --only cores,memory") && found[1] == "Take it out: echo 0");
-        assert_eq!((found.len(), found[2].ends_with("show --json r.json")), (TO_DO_MAX, true));
+        assert_eq!((found.len(), found[2].ends_with("show --json r.json")), (STEPS_MAX, true));
         record.findings.pop();
         assert_eq!(next(&record, "r.json"), ["See counters, faults and fixes: sidestep clock check"]);
     }

@@ -1,6 +1,6 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
-use record::{ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use record::{Area, ClockVerdict, Finding, Quality, Record, Scope, Severity};
 
 use super::findings;
 use crate::number;
@@ -11,51 +11,14 @@ use crate::view::flaws;
 /// Clocks of CPUs within this ratio are told as one.
 const ONE_FREQUENCY: f64 = 1.02;
 
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Area {
-    Flaws,
-    Memory,
-    Cores,
-    Clocks,
-    Noise,
-}
-
-/// In the order of the page.
-const AREAS: [Area; 5] = [Area::Flaws, Area::Memory, Area::Cores, Area::Clocks, Area::Noise];
-
-impl Area {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Flaws => "flaws",
-            Self::Memory => "memory",
-            Self::Cores => "cores",
-            Self::Clocks => "clocks",
-            Self::Noise => "noise",
-        }
-    }
-
-    /// `None` for what is said elsewhere on the first screen.
-    fn of(finding: &Finding) -> Option<Self> {
-        match finding.id.as_str() {
-            "partial-run" => None,
-            id if id.starts_with("flaws-") || id.contains("-paid-") => Some(Self::Flaws),
-            id if id.starts_with("clock-") => Some(Self::Clocks),
-            "steal-high"
-            | "busy-machine"
-            | "busy-sibling"
-            | "thermal-throttle"
-            | "doubtful-conditions"
-            | "neighbours"
-            | "give-back"
-            | "unconverged-cells" => Some(Self::Noise),
-            "cache-sizes" | "thp-off-cost" | "huge-page-gain" | "tlb-reach" | "walk-cost"
-            | "loaded-latency" | "memory-only-nodes" | "flat-distances" => Some(Self::Memory),
-            id if id.starts_with("effective-") || id.starts_with("sockets-") => Some(Self::Memory),
-            _ => Some(Self::Cores),
-        }
-    }
-}
+/// In the order of the page, with their names; the run itself stands above them.
+const AREAS: [(Area, &str); 5] = [
+    (Area::Flaws, "flaws"),
+    (Area::Memory, "memory"),
+    (Area::Cores, "cores"),
+    (Area::Clocks, "clocks"),
+    (Area::Noise, "noise"),
+];
 
 /// A line for each area; of a record that is no check-up, for those that it has something of.
 pub(super) fn areas(record: &Record) -> Vec<Status> {
@@ -66,41 +29,40 @@ pub(super) fn areas(record: &Record) -> Vec<Status> {
         text: format!("partial: {why}; what was done until then follows"),
     });
     let is_narrowed = record.provenance.arguments.iter().any(|word| word.starts_with("--only"));
-    let missing = |area: Area| {
+    let missing = |area: &'static str| {
         let (tone, text) = if is_narrowed {
             (Tone::Faint, "left out with --only")
         } else {
             (Tone::Doubt, "not measured in this run")
         };
-        Status { tone, area: area.name(), text: text.to_owned() }
+        Status { tone, area, text: text.to_owned() }
     };
     let areas = AREAS
         .into_iter()
-        .filter_map(|area| status(record, area).or_else(|| is_check_up.then(|| missing(area))));
+        .filter_map(|(area, name)| status(record, area, name).or_else(|| is_check_up.then(|| missing(name))));
     partial.into_iter().chain(areas).collect()
 }
 
-fn status(record: &Record, area: Area) -> Option<Status> {
-    let found: Vec<&Finding> =
-        record.findings.iter().filter(|finding| Area::of(finding) == Some(area)).collect();
+fn status(record: &Record, area: Area, name: &'static str) -> Option<Status> {
+    let found: Vec<&Finding> = record.findings.iter().filter(|finding| finding.area == Some(area)).collect();
     if area == Area::Flaws && !record.flaws.is_empty() {
-        let told = flaws::sum(&record.flaws, |here| format!("{here} here"));
+        let sum = flaws::sum(&record.flaws, |here| format!("{here} here"));
         let uneven = found.iter().filter(|finding| finding.id == "flaws-uneven");
-        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([told.text]).collect();
-        let tone = if clauses.len() > 1 { Tone::Look } else { told.tone };
-        return Some(Status { tone, area: area.name(), text: clauses.join("; ") });
+        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([sum.text]).collect();
+        let tone = if clauses.len() > 1 { Tone::Look } else { sum.tone };
+        return Some(Status { tone, area: name, text: clauses.join("; ") });
     }
     let mut numbers = match area {
-        Area::Flaws => Vec::new(),
+        Area::Run | Area::Flaws => Vec::new(),
         Area::Memory => memory(record),
         Area::Cores => cores(record),
         Area::Clocks => clocks(record),
         Area::Noise => noise(record),
     };
-    let mut told: Vec<(Tone, &Finding)> = found.iter().map(|finding| (tone(finding), *finding)).collect();
-    told.sort_by_key(|(_, finding)| finding.severity);
-    let of = |wanted: Tone| {
-        let of = told.iter().filter(move |(tone, _)| *tone == wanted);
+    let mut toned: Vec<(Tone, &Finding)> = found.iter().map(|finding| (tone(finding), *finding)).collect();
+    toned.sort_by_key(|(_, finding)| finding.severity);
+    let of = |asked: Tone| {
+        let of = toned.iter().filter(move |(tone, _)| *tone == asked);
         of.map(|(_, finding)| phrase(record, finding))
     };
     let (looks, doubts) = (of(Tone::Look).collect::<Vec<_>>(), of(Tone::Doubt).collect::<Vec<_>>());
@@ -113,7 +75,7 @@ fn status(record: &Record, area: Area) -> Option<Status> {
     };
     let clauses =
         if clauses.is_empty() { found.iter().map(|one| one.text.clone()).collect() } else { clauses };
-    Some(Status { tone, area: area.name(), text: clauses.join("; ") })
+    Some(Status { tone, area: name, text: clauses.join("; ") })
 }
 
 /// What a finding makes of its area. Others at work deserve a look as soon as they show.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use record::{Better, ComparisonRow};
+use record::ComparisonRow;
 use serde_json::{Value, json};
 use stats::Verdict;
 use stats::text::{signed_ends, signed_points, value};
@@ -39,10 +39,7 @@ struct Effect<'r> {
 
 impl<'r> Effect<'r> {
     fn of(row: &'r ComparisonRow) -> Option<Self> {
-        let cost = |percent: f64| {
-            let log = (percent / 100.0).ln_1p();
-            if row.better == Better::Lower { log } else { -log }
-        };
+        let cost = |percent: f64| row.better.cost((percent / 100.0).ln_1p());
         let log = Some(cost(row.change_percent)).filter(|log| log.is_finite())?;
         let ends = row.interval.map(|interval| {
             let (one, other) = (cost(interval.low), cost(interval.high));

@@ -6,12 +6,9 @@ use stats::text::{capital, listed};
 use crate::interconnect::{by_distance, links, stores_words};
 use crate::number::{self, UNKNOWN, short};
 use crate::page::Statement;
-use crate::view::simulated;
 
 /// Rounding of the model, below which sockets are alike, as a share.
 const ALIKE_SHARE: f64 = 1e-6;
-/// An event-by-event run that differs by less from the closed form is the same, in per cent.
-const SAME_PERCENT: f64 = 0.1;
 
 /// Whether the machine's file says how a core streams.
 pub(super) fn streams(simulation: &SocketSimulation) -> bool {
@@ -55,16 +52,13 @@ pub(super) fn answer(simulation: &SocketSimulation) -> Statement {
     Statement::look(format!("{far} {lost} than {near} (local read: {slow} ns instead of {fast})."))
 }
 
-/// Why, how near that is to what was published, and where the numbers are from.
+/// Why, and how near that is to what was published.
 pub(super) fn because(simulation: &SocketSimulation) -> Vec<Statement> {
     let mut said = vec![Statement::plain(match simulation.coherence {
         Coherence::Broadcast => broadcast(simulation),
         Coherence::ProbeFilter => filtered(simulation),
     })];
     said.extend(near_published(simulation).map(Statement::plain));
-    let sources: Vec<(&str, &str)> =
-        simulation.numbers.iter().map(|one| (one.name, one.source.as_str())).collect();
-    said.push(simulated::grounds(&sources, simulated::IN_THE_FILE));
     said
 }
 
@@ -129,14 +123,11 @@ pub(super) fn details(simulation: &SocketSimulation) -> Vec<String> {
 
 fn law(simulation: &SocketSimulation) -> Option<String> {
     let lines = simulation.numbers.iter().find(|one| one.name == "outstanding_lines")?;
-    let differ = simulation.events_differ_percent?;
-    let agree = if differ < SAME_PERCENT {
-        "an event-by-event run gives the same".to_owned()
-    } else {
-        format!("an event-by-event run differs by {} %", short(differ))
-    };
     (simulation.coherence == Coherence::Broadcast).then(|| {
-        format!("Bandwidth follows from latency by Little's law: {} of 64 B outstanding, divided by the latency; {agree}.", lines.value)
+        format!(
+            "Bandwidth follows from latency by Little's law: {} of 64 B outstanding, divided by the latency.",
+            lines.value
+        )
     })
 }
 

@@ -92,9 +92,9 @@ fn nodes_that_were_not_measured_or_not_read_are_unknown() {
     assert!(text.contains("Of 2 nodes only the memory of node 1 was measured"), "{text}");
     assert!(!text.contains("There is one node"), "{text}");
     let mut unread = sockets(2, 1);
-    assert!(nodes_words(&unread).is_some_and(|told| told.contains("unknown")));
+    assert!(nodes_words(&unread).is_some_and(|text| text.contains("unknown")));
     unread.machine_nodes = vec![NodeId(0)];
-    assert!(nodes_words(&unread).is_some_and(|told| told.starts_with("There is one node")));
+    assert!(nodes_words(&unread).is_some_and(|text| text.starts_with("There is one node")));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn is_unchanged(row: &Row) -> bool {
     change.is_nan() || change.abs() < SAME_PERCENT
 }
 
-/// Rows of the machine's own board that are told.
+/// Rows of the machine's own board that are shown.
 fn own_rows(simulation: &Simulation) -> impl Iterator<Item = &Row> {
     let own = simulation.boards.first().map(|board| board.name.as_str());
     let rows = simulation.rows.iter().filter(|row| row.board_off == row.board_on && row.withheld.is_none());
@@ -60,9 +60,9 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
         let lost = short(-change_percent(row));
         format!("{} loses {lost} % ({} to {} MB/s)", row.name, short(row.off), short(row.on))
     });
-    let told: Vec<String> = chain.into_iter().chain(stream).collect();
-    if !told.is_empty() {
-        return Statement::look(format!("With {workaround} {}.", told.join("; ")));
+    let costs: Vec<String> = chain.into_iter().chain(stream).collect();
+    if !costs.is_empty() {
+        return Statement::look(format!("With {workaround} {}.", costs.join("; ")));
     }
     if own_rows(simulation).next().is_none() {
         return Statement::doubt(format!(

@@ -1,9 +1,6 @@
-//! Pages of placements and of sweeps: what comes first, what fits, and nothing foreign in them.
+//! Pages of placements: what comes first, what fits, and nothing foreign in them.
 
-use record::{
-    Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, PlaceSweep, PlaceSweepArm, PlaceSweepRow,
-    SharedWriters, Sharing, SharingThread,
-};
+use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread};
 use stats::Interval;
 
 use super::*;
@@ -85,25 +82,23 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
             learnt_by: "memory, wake-ups and CPU time".to_owned(),
             levels: Vec::new(),
             value: 1.2,
-            bound: 1.2,
-            gap_percent: Some(0.0),
-            proof: "matching".to_owned(),
+            tried: 764,
+            all_tried: true,
             chance_value: 0.4,
             busy: 2.0,
             terms: vec!["a wake on the waker's own CPU saves 4.8 us: a default from another machine, as it says".to_owned()],
         }),
-        predicted_by: Some("a simulation".to_owned()),
+        predicted_by: Some("arithmetic".to_owned()),
         unpredicted: None,
         metric: "wall time".to_owned(),
         unit: "s".to_owned(),
         better: Better::Lower,
         arms: vec![arm("os", None), arm("best", Some(-57.9)), arm("pack", Some(12.0)), arm("os again", Some(0.1))],
-        aa: AaTwin { alarms: 1, alarms_by_chance: 7, ..AaTwin::default() },
+        aa: AaControl { alarms: 1, alarms_by_chance: 7, ..AaControl::default() },
         pair_counts: PairCounts::default(),
         failures: Vec::new(),
         ended: Some(Ended::Precise),
         margin_percent: 2.0,
-        parking: None,
         sharing: Some(Sharing { offers, ..sharing_in_doubt() }),
         notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
         tool_version: "0".to_owned(),
@@ -128,6 +123,7 @@ fn the_page_answers_first_and_fits_a_screen_of_80_columns() {
             "not available memory samples of the processor: the kernel offers none here",
             "confirmed by page faults: 0 of 1 pair",
             "with other (7): 1 changes of writer in 90 writes to a page",
+            "1.2 thread speeds: the best there is, all 764 were tried; at random 0.4",
             "counted a wake on the waker's own CPU saves 4.8 us",
             "Not placed: 1 idle thread; 2 threads pinned by the program, left alone.",
             "1 false alarm, up to 7 expected by chance",
@@ -147,28 +143,19 @@ fn the_first_screen_fits_24_lines() {
 }
 
 #[test]
-fn a_sweep_shows_the_verdict_that_holds_for_all_numbers_of_threads() {
-    let outcome = example(3);
-    let judge = |arm: &PlaceArm| PlaceSweepArm {
-        q: arm.change_percent.map(|_| 0.067),
-        verdict: Verdict::Inconclusive,
+fn a_search_says_how_many_placements_it_tried_and_an_older_document_says_nothing() {
+    let mut found = example(3);
+    let mut value = |tried| {
+        let decision = found.decision.as_mut().expect("it was decided");
+        (decision.tried, decision.all_tried) = (tried, false);
+        place_page(&found)
+            .terminal(Terminal::default(), true)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    let arms = outcome.arms.iter().map(judge).collect();
-    let row = PlaceSweepRow { threads: 3, outcome, arms };
-    let found = PlaceSweep {
-        schema: PLACE_SCHEMA,
-        sentence: "the runs do not tell with 3 threads".to_owned(),
-        sensitive: Vec::new(),
-        only_worse: Vec::new(),
-        insensitive: Vec::new(),
-        unknown: vec![3],
-        unseen: Vec::new(),
-        rows: vec![row],
-    };
-    let text = place_sweep_page(&found).terminal(Terminal::default(), false);
-    let line = text.lines().find(|line| line.contains("best = spread")).expect("a row of three threads");
-    assert!(line.ends_with(".067") && line.contains("undetermined"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(value(5_000_123).contains("1.2 thread speeds: best of 5000123 tried; at random 0.4"));
+    assert!(value(0).contains("1.2 thread speeds; at random 0.4"));
 }
 
 #[test]

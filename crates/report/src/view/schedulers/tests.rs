@@ -1,6 +1,6 @@
 //! Pages of simulated schedulers: what they answer, in any width and form.
 
-use models::scheduling::{Class, KNOWN, Pattern, Scenario, parse, simulate};
+use models::scheduling::{Class, Pattern, Scenario, SchedulingMachine, simulate};
 
 use super::*;
 use crate::{Carried, Html, Terminal};
@@ -14,8 +14,7 @@ fn under(policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
 }
 
 fn on(name: &str, policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
-    let (_, file, text) = KNOWN.iter().find(|(known, ..)| *known == name).expect("it comes with sidestep");
-    let machine = parse(text, file).expect("it is read");
+    let machine: SchedulingMachine = models::known(name).expect("it comes with sidestep");
     let (pattern, class) = (Pattern::Copies, Class::Integer);
     simulate(&machine, Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 })
 }
@@ -44,8 +43,8 @@ fn the_page_holds_the_curve_what_was_published_and_the_source_of_each_number() {
 
 #[test]
 fn the_first_screen_fits_24_lines() {
-    for (name, file, text) in KNOWN {
-        let machine = parse(text, file).expect("it is read");
+    for name in models::known_machines_of(models::MachineKind::Threads).map(|known| known.name) {
+        let machine: SchedulingMachine = models::known(name).expect("it comes with sidestep");
         let threads = [1, machine.cpus.value];
         let (pattern, class) = (Pattern::Copies, Class::Integer);
         let policy = Some(Policy::ModulesFirst);

@@ -59,7 +59,7 @@ pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
     Statement::good(format!("{policy} gains at most {}.", listed(&best, "and")))
 }
 
-/// Where nothing is gained, what ran, and what the numbers stand on.
+/// Where nothing is gained, and what ran.
 pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     let mut said = Vec::new();
     if simulation.scenario.policy != Some(Policy::Random) && simulation.packing.is_none() {
@@ -70,13 +70,12 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     said.extend(simulation.published.iter().filter_map(missed));
     let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
     said.push(Statement::faint(scenario(simulation)));
-    let numbers = simulation.machine.numbers();
-    let sources: Vec<(&str, &str)> =
-        numbers.iter().map(|(name, _, source)| (name.as_str(), *source)).collect();
-    let reasons =
-        if is_of_measured(simulation) { "--json has each number's source" } else { simulated::IN_THE_FILE };
-    said.push(simulated::grounds(&sources, reasons));
     said
+}
+
+/// Where the reasons of the machine's numbers stand.
+pub(super) fn reasons(simulation: &SchedulingSimulation) -> &'static str {
+    if is_of_measured(simulation) { "--json has each number's source" } else { simulated::IN_THE_FILE }
 }
 
 /// What ran.
@@ -118,8 +117,8 @@ fn without_gain(rows: &[GainRow]) -> Vec<String> {
             counts(&|percent, interval| percent < 0.0 && is_sure(percent, interval)),
         ),
     ];
-    let told = all.into_iter().filter(|(_, counts)| !counts.is_empty());
-    told.map(|(words, counts)| format!("{words} {}.", threads(&counts))).collect()
+    let shown = all.into_iter().filter(|(_, counts)| !counts.is_empty());
+    shown.map(|(words, counts)| format!("{words} {}.", threads(&counts))).collect()
 }
 
 /// What a row's policy is compared with.

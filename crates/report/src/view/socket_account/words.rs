@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use models::interconnect::{AccountRow, Alternative, Explanation, Mesh, Misses, SocketAccount};
+use models::Misses;
+use models::interconnect::{AccountRow, Alternative, Explanation, Mesh, SocketAccount};
 use record::{SocketVerdict, Sockets};
 use stats::text::{capital, listed};
 
@@ -23,14 +24,14 @@ pub(crate) fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<Strin
 
 /// All but the reason.
 pub(super) fn details(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
-    let told = [
+    let sentences = [
         law(account),
         degeneracy(account, sockets),
         unexplained(account),
         left_over(account),
         doubt(sockets),
     ];
-    told.into_iter().flatten().collect()
+    sentences.into_iter().flatten().collect()
 }
 
 /// The reason, by the model of the links.
@@ -233,16 +234,16 @@ fn unexplained(account: &SocketAccount) -> Option<String> {
 
 /// How far the latencies are from the model.
 fn left_over(account: &SocketAccount) -> Option<String> {
-    let told = |misses: Misses| {
+    let size = |misses: Misses| {
         format!("{:.1} % root mean square, {:.1} % at most", misses.rms_percent, misses.max_percent)
     };
     let mut said = String::new();
     if let Some(latency) = account.latency {
-        let _ = write!(said, "Model error: latencies of own memory {}", told(latency));
+        let _ = write!(said, "Model error: latencies of own memory {}", size(latency));
     }
     if let Some(triad) = account.triad {
         let start = if said.is_empty() { "Model error:" } else { "," };
-        let _ = write!(said, "{start} triads by {}", told(triad));
+        let _ = write!(said, "{start} triads by {}", size(triad));
     }
     (!said.is_empty()).then(|| said + ".")
 }

@@ -13,8 +13,8 @@ pub(crate) use sockets_part::{of_clusters, of_known, of_latencies, of_one_node};
 
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{
-    ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance, Quality, Record,
-    Severity, Spread, TlbLevel,
+    Area, ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance, Quality,
+    Record, Severity, Spread, Step, TlbLevel,
 };
 use stats::Interval;
 
@@ -131,17 +131,23 @@ fn guards() -> Guards {
     }
 }
 
-fn finding(id: &str, severity: Severity, text: &str) -> Finding {
+fn finding(area: Area, id: &str, severity: Severity, text: &str) -> Finding {
     Finding {
         id: id.to_owned(),
+        area: Some(area),
         severity,
         text: text.to_owned(),
         evidence: Vec::new(),
         mechanism: None,
         prediction: None,
         remedy: None,
+        steps: Vec::new(),
         source: None,
     }
+}
+
+fn step(purpose: &str, command: &str) -> Step {
+    Step { purpose: purpose.to_owned(), command: command.to_owned() }
 }
 
 fn findings() -> Vec<Finding> {
@@ -159,6 +165,7 @@ fn findings() -> Vec<Finding> {
             remedy: Some("size working sets for 3 MiB; ask the provider for a dedicated host".to_owned()),
             source: Some("method: METHODOLOGY.md, levels".to_owned()),
             ..finding(
+                Area::Memory,
                 "effective-l3",
                 Severity::Warning,
                 "The L3 cache holds 3.4 MiB, not the 32 MiB this machine claims",
@@ -177,7 +184,9 @@ fn findings() -> Vec<Finding> {
                 "echo always > /sys/kernel/mm/transparent_hugepage/enabled, or madvise in the program"
                     .to_owned(),
             ),
+            steps: vec![step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program")],
             ..finding(
+                Area::Memory,
                 "thp-off-cost",
                 Severity::Warning,
                 "Random access is 34 % slower without huge pages, and they are off by default here",
@@ -189,19 +198,27 @@ fn findings() -> Vec<Finding> {
                 "two hardware threads of one core, which the hypervisor shows as two cores".to_owned(),
             ),
             remedy: Some("count these two CPUs as one when placing threads".to_owned()),
+            steps: vec![step("Measure cores for longer", "sidestep run --only cores --full")],
             ..finding(
+                Area::Cores,
                 "hidden-siblings",
                 Severity::Inconclusive,
                 "CPUs 0 and 1 may be threads of one core: the slowdown varied between rounds",
             )
         },
         finding(
+            Area::Clocks,
             "clock-source",
             Severity::Notice,
             "Reading the time costs 26 ns: kvm-clock is read without a system call",
         ),
-        finding("cpus-equal", Severity::Good, "Both CPUs stream equally fast, within 2 %"),
-        finding("frequency-steady", Severity::Good, "The core clock stayed between 3.38 and 3.52 GHz"),
+        finding(Area::Cores, "cpus-equal", Severity::Good, "Both CPUs stream equally fast, within 2 %"),
+        finding(
+            Area::Cores,
+            "frequency-steady",
+            Severity::Good,
+            "The core clock stayed between 3.38 and 3.52 GHz",
+        ),
     ]
 }
 

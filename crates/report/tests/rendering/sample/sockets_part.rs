@@ -1,7 +1,7 @@
 //! Measured sockets of machines on paper: what their models give stands in the place of what was measured.
 
 use machine::{CpuId, CpuSet, NodeId};
-use models::interconnect::{KNOWN, KNOWN_CLUSTERS, Variant, parse, parse_clusters, simulate};
+use models::interconnect::{ClusterMachine, SocketMachine, Variant, simulate};
 use record::{
     Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
     SocketVerdict, Sockets, SubjectEquality, SubjectRow,
@@ -16,8 +16,7 @@ const HALF_WIDTH: f64 = 0.01;
 
 /// A machine whose packages each have a node, as its description gives it: latencies, and triads by Little's law.
 pub(crate) fn of_known(name: &str) -> Sockets {
-    let (_, text) = KNOWN.iter().find(|(known, _)| *known == name).expect("a known machine");
-    let machine = parse(text, name).expect("a good description");
+    let machine: SocketMachine = models::known(name).expect("a known machine");
     let run = simulate(&machine, &Variant::default(), None).expect("it runs");
     of_latencies(&run.latency_ns, &(0..run.rows.len() as u32).collect::<Vec<_>>())
 }
@@ -25,8 +24,7 @@ pub(crate) fn of_known(name: &str) -> Sockets {
 /// Two Sapphire Rapids cut into four clusters each, with the latencies that somebody measured and published.
 pub(crate) fn of_clusters() -> Sockets {
     const CLUSTERS_PER_PACKAGE: i64 = 4;
-    let (name, text) = KNOWN_CLUSTERS[0];
-    let machine = parse_clusters(text, name).expect("a good description");
+    let machine: ClusterMachine = models::known("spr-snc4").expect("a known machine");
     let published = machine.published.expect("a published matrix").latency_ns;
     let mut sockets = of_latencies(&published, &(0..published.len() as u32).collect::<Vec<_>>());
     for subject in &mut sockets.subjects {

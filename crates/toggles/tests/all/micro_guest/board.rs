@@ -6,7 +6,7 @@ use std::sync::Arc;
 use host::{Cpuid, FlawSources, MachineDoor, Root, StateFolder};
 use machine::Machine;
 use record::{FlawVerdict, RegistersAsked};
-use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Surroundings, Switch, find};
+use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Switch, SystemState, find};
 
 use super::guest::{Guest, Part};
 
@@ -65,13 +65,13 @@ impl Board {
 
     /// What our toggle says the state is.
     pub(crate) fn now(&self) -> Option<String> {
-        find(TOGGLE).expect("a toggle").now(&Surroundings::of(&self.root, &self.machine))
+        find(TOGGLE).expect("a toggle").now(&SystemState::of(&self.root, &self.machine))
     }
 
     /// What our toggle would write, or why it refuses.
     pub(crate) fn changes(&self, value: &str) -> Result<Vec<Change>, String> {
         let toggle = find(TOGGLE).expect("a toggle");
-        match toggle.switch(&Surroundings::of(&self.root, &self.machine), value) {
+        match toggle.switch(&SystemState::of(&self.root, &self.machine), value) {
             Ok(Switch::System(changes)) => Ok(changes),
             Ok(_) => panic!("registers are of the machine"),
             Err(error) => Err(error.to_string()),

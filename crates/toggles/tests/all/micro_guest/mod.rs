@@ -77,7 +77,7 @@ fn a_cpu_without_the_register_leaves_the_verdict_open_and_is_never_switched() {
     board.guest.remove(1, BU_CFG);
     let verdict = board.verdict();
     assert_eq!(verdict.workaround, WorkaroundState::Unknown, "{verdict:?}");
-    assert!(verdict.witnesses.registers.says.contains("1 not readable"), "{verdict:?}");
+    assert!(verdict.evidence.registers.says.contains("1 not readable"), "{verdict:?}");
     let refusal = board.changes("off").expect_err("one register is not there");
     assert!(refusal.contains("CPU 1 MSR 0xc0011023 mask 0x2 cannot be read"), "{refusal}");
 }

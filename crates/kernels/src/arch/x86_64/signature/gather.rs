@@ -1,10 +1,9 @@
-//! Gathers of eight words from eight lines of the first level of cache: as many as go, and one after the other.
+//! Independent gathers of eight words from eight lines of the first level of cache.
 //!
 //! ```text
-//! throughput, repeat rounds:  8 x  sum = sum + gather(table, places)
-//! latency, repeat rounds:     8 x  places = gather(table, places)
-//!                                  (vpxor; vpcmpeqd: all lanes; vpgatherdd ymm: 8 loads of 4 bytes; vpaddd)
-//! control, repeat rounds:     8 x  8 x  sum = sum + table[place]       (add r32, m32: 1 load of 4 bytes)
+//! repeat rounds:           8 x  sum = sum + gather(table, places)
+//!                               (vpxor; vpcmpeqd: all lanes; vpgatherdd ymm: 8 loads of 4 bytes; vpaddd)
+//! control, repeat rounds:  8 x  8 x  sum = sum + table[place]       (add r32, m32: 1 load of 4 bytes)
 //! ```
 //! Per round 64 loads and no store in each. A gather clears its mask and merges into its destination, so both are made
 //! anew before each: idioms that need no earlier value. The control loads the same words in four chains. Where microcode
@@ -49,47 +48,6 @@ impl GatherTable {
 #[derive(Debug, Clone, Copy)]
 pub struct GatherLoop(());
 
-/// Makes one gather of the words at `$places` into `$to`, which may not be ymm1.
-macro_rules! gather {
-    ($to:literal, $places:literal) => {
-        concat!(
-            ".irp to,",
-            $to,
-            "\nvpxor \\to, \\to, \\to\nvpcmpeqd ymm1, ymm1, ymm1\n",
-            "vpgatherdd \\to, [{table} + ",
-            $places,
-            " * 4], ymm1\n.endr"
-        )
-    };
-}
-
-/// Runs `$body` at least once; ymm2 holds the places before, and is stored after.
-macro_rules! gather_rounds {
-    ($table:expr, $rounds:expr, $repeats:literal, $($body:expr),+) => {{
-        let mut lanes = PLACES;
-        // SAFETY: the caller has AVX2; places and words of the table are below its length; `lanes` holds a vector. All
-        // registers that are written are named; VZEROUPPER clears the upper halves of the first sixteen.
-        unsafe {
-            core::arch::asm!(
-                "vmovdqu ymm2, [{lanes}]",
-                "vpxor ymm3, ymm3, ymm3",
-                rounds!($repeats, $($body),+),
-                "vpaddd ymm2, ymm2, ymm3",
-                "vmovdqu [{lanes}], ymm2",
-                "vzeroupper",
-                lanes = in(reg) lanes.as_mut_ptr(),
-                table = in(reg) $table.words.as_ptr(),
-                rounds = inout(reg) $rounds => _,
-                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _,
-                out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
-                out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
-                options(nostack)
-            );
-        }
-        lanes
-    }};
-}
-
 impl GatherLoop {
     /// `Some` if this CPU has AVX2 and the operating system saves its registers.
     pub fn new() -> Option<Self> {
@@ -101,13 +59,6 @@ impl GatherLoop {
         // SAFETY: `new` has found AVX2.
         if rounds == 0 { PLACES } else { unsafe { throughput(table, rounds) } }
     }
-
-    /// Makes `rounds * GATHERS_PER_ROUND` gathers, each from the places that the last has brought, and returns where they
-    /// end, by lane.
-    pub fn latency(self, table: &GatherTable, rounds: u64) -> [u32; 8] {
-        // SAFETY: `new` has found AVX2.
-        if rounds == 0 { PLACES } else { unsafe { latency(table, rounds) } }
-    }
 }
 
 /// # Safety
@@ -115,15 +66,33 @@ impl GatherLoop {
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 unsafe fn throughput(table: &GatherTable, rounds: u64) -> [u32; 8] {
-    gather_rounds!(table, rounds, 8, gather!("ymm0", "ymm2"), "vpaddd ymm3, ymm3, ymm0")
-}
-
-/// # Safety
-/// The CPU has AVX2; `rounds` is not zero.
-#[target_feature(enable = "avx2")]
-#[inline(never)]
-unsafe fn latency(table: &GatherTable, rounds: u64) -> [u32; 8] {
-    gather_rounds!(table, rounds, 4, gather!("ymm0", "ymm2"), gather!("ymm2", "ymm0"))
+    let mut lanes = PLACES;
+    // SAFETY: the caller has AVX2; places and words of the table are below its length; `lanes` holds a vector. All
+    // registers that are written are named; VZEROUPPER clears the upper halves of the first sixteen.
+    unsafe {
+        core::arch::asm!(
+            "vmovdqu ymm2, [{lanes}]",
+            "vpxor ymm3, ymm3, ymm3",
+            rounds!(
+                8,
+                "vpxor ymm0, ymm0, ymm0",
+                "vpcmpeqd ymm1, ymm1, ymm1",
+                "vpgatherdd ymm0, [{table} + ymm2 * 4], ymm1",
+                "vpaddd ymm3, ymm3, ymm0"
+            ),
+            "vpaddd ymm2, ymm2, ymm3",
+            "vmovdqu [{lanes}], ymm2",
+            "vzeroupper",
+            lanes = in(reg) lanes.as_mut_ptr(),
+            table = in(reg) table.words.as_ptr(),
+            rounds = inout(reg) rounds => _,
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _,
+            out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
+            out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
+            options(nostack)
+        );
+    }
+    lanes
 }
 
 /// Makes `rounds * 8 * GATHERS_PER_ROUND` scalar loads of the words that a gather reads, and returns their sum.
@@ -178,8 +147,6 @@ mod tests {
             let sums: Vec<u32> =
                 PLACES.into_iter().zip(gathered(&table, PLACES)).map(|(place, word)| place + word * gathers).collect();
             prop_assert_eq!(gather.throughput(&table, rounds).to_vec(), sums);
-            let ends = (0..gathers).fold(PLACES, |places, _| gathered(&table, places));
-            prop_assert_eq!(gather.latency(&table, rounds), ends);
         }
     }
 

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use clock::{TickRate, begin, end};
-use kernels::signature::{CALLS_PER_ROUND, Transfer, call_rounds};
+use kernels::signature::{CALLS_PER_ROUND, direct_calls};
 
 use crate::control::ControlLoops;
 
@@ -26,7 +26,7 @@ pub(super) fn refuse(control: ControlLoops, rate: TickRate) -> Result<(), String
     let fastest = |run: &dyn Fn() -> f64| (0..LOOKS).map(|_| run()).fold(f64::INFINITY, f64::min);
     let call_ns = fastest(&|| {
         let start = begin();
-        black_box(call_rounds(Transfer::DirectCall, ROUNDS));
+        black_box(direct_calls(ROUNDS));
         rate.nanoseconds(end().wrapping_sub(start)) / (ROUNDS * CALLS_PER_ROUND) as f64
     });
     judge(call_ns, fastest(&|| control.read(rate).multiply_ns))

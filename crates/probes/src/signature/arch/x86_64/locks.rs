@@ -8,9 +8,10 @@ use std::time::Duration;
 use clock::{begin, end};
 use host::live::{Forked, in_forked_child};
 use kernels::signature::{LockPlace, LockedLines};
+use record::{Reading, SignatureReading};
 
 use crate::signature::judgement::{Held, Turns};
-use crate::signature::{Readings, SignatureProbe, SignatureSetup};
+use crate::signature::{SignatureProbe, SignatureSetup};
 
 /// Batches of each kind.
 const BATCHES: usize = 18;
@@ -37,7 +38,7 @@ const _: () = assert!(BATCHES as u32 * LOCKS_PER_BATCH <= SPLIT_LOCKS_MAX);
 ///
 /// # Errors
 /// Why nothing could be measured; the kernel's refusal is among the reasons.
-pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Readings, String> {
+pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Reading<SignatureReading>, String> {
     let ticks = match in_forked_child(add_in_batches, LIMIT).map_err(|error| format!("no child: {error}"))? {
         Forked::Numbers(ticks) => ticks,
         Forked::Signal(SIGBUS) => return Err("the kernel refuses split locks (SIGBUS)".to_owned()),
@@ -60,7 +61,7 @@ pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Readings, String>
         bound: WITHIN_A_LINE,
         level: None,
     };
-    Ok(turns.readings(SignatureProbe::SplitLock, &[|lows| lows[1]], &held))
+    Ok(turns.reading(SignatureProbe::SplitLock, |lows| lows[1], &held))
 }
 
 /// Locks of a batch.

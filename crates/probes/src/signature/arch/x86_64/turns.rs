@@ -19,10 +19,9 @@ use crate::timed_loop::TimedLoop;
 const TURNS: usize = 200;
 /// Turns that are enough where the machine is so busy that time runs out.
 const TURNS_MIN: usize = 40;
-/// Longest time for the turns of one probe that has enough of them. Fifteen probes of one CPU then stay below eight seconds also where
-/// all take all of it.
+/// Longest time for the turns of one probe that has enough of them.
 const TURNS_LIMIT: Duration = Duration::from_millis(450);
-/// Longest time for a probe of which too few turns had the core to themselves: eleven of them take 6.6 s.
+/// Longest time for a probe of which too few turns had the core to themselves.
 const SHARED_LIMIT: Duration = Duration::from_millis(600);
 /// Longest time for the turns of a probe that has not enough of any kind.
 const PATIENCE: Duration = Duration::from_millis(1200);
@@ -36,15 +35,6 @@ const SHARE_READINGS: usize = 60;
 const SHARE_MAX: f64 = 1.06;
 /// Searches for the rounds of a window; the largest number counts, as an interruption makes it too small.
 const SEARCHES: usize = 2;
-
-/// Length of a window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Length {
-    /// As many rounds as take so many nanoseconds.
-    Nanoseconds(f64),
-    /// One round.
-    Round,
-}
 
 /// The unit of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +60,7 @@ impl Scale {
 
 /// What turns have brought.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Taken {
+pub(super) struct TurnSet {
     /// Values per unit of work, by turn and loop.
     pub(super) values: Vec<Vec<f64>>,
     /// Time of the port loop over its time at best, in the median turn; 1 where all had the core to themselves.
@@ -93,14 +83,14 @@ pub(super) fn take_turns(
     setup: &SignatureSetup<'_>,
     sampler: &mut Sampler,
     scale: Scale,
-    length: Length,
+    window_ns: f64,
     works: &mut [TimedLoop<'_>],
-) -> Result<Taken, String> {
+) -> Result<TurnSet, String> {
     let started = Instant::now();
     let shares: Vec<f64> =
         (0..SHARE_READINGS).map(|_| share_of(&sampler.control.read(sampler.rate))).collect();
     note_share(setup, low_share(&shares));
-    let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, length, work)).collect();
+    let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, window_ns, work)).collect();
     let (mut turns, mut alone, mut taken) = (Vec::<Turn>::with_capacity(TURNS), 0, 0);
     while alone < TURNS && started.elapsed() < limit(turns.len(), alone) && !setup.is_over() {
         taken += 1;
@@ -130,15 +120,15 @@ fn limit(turns: usize, alone: usize) -> Duration {
 }
 
 /// Leaves the turns that had the core to themselves if there are enough, else all, with what sharing did.
-fn sift(turns: Vec<Turn>, best_share: f64) -> Taken {
+fn sift(turns: Vec<Turn>, best_share: f64) -> TurnSet {
     let is_alone = |turn: &&Turn| turn.share <= best_share * SHARE_MAX;
     if turns.iter().filter(is_alone).count() >= TURNS_MIN {
         let alone = turns.iter().filter(is_alone).map(|turn| turn.values.clone());
-        return Taken { values: alone.collect(), slowdown: 1.0 };
+        return TurnSet { values: alone.collect(), slowdown: 1.0 };
     }
     let shares: Vec<f64> = turns.iter().map(|turn| turn.share / best_share).collect();
     let slowdown = median(&shares).map_or(1.0, |share| share.max(1.0));
-    Taken { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
+    TurnSet { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
 }
 
 /// Takes over a share of the core that is better than those before.
@@ -155,11 +145,7 @@ fn low_share(shares: &[f64]) -> f64 {
     quantile(shares, SHARE_QUANTILE).unwrap_or(f64::INFINITY)
 }
 
-fn rounds_of(sampler: &Sampler, length: Length, work: &mut TimedLoop<'_>) -> u64 {
-    let Length::Nanoseconds(window_ns) = length else {
-        (work.run)(1);
-        return 1;
-    };
+fn rounds_of(sampler: &Sampler, window_ns: f64, work: &mut TimedLoop<'_>) -> u64 {
     (0..SEARCHES).map(|_| sampler.rounds_for(window_ns, &mut work.run)).max().unwrap_or(1)
 }
 
