@@ -2,8 +2,8 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use fuzz::fuzz_target;
-use host::live::{CODE_BEFORE_BYTES, Code, Registers};
-use sharing::Run;
+use host::live::Registers;
+use sharing::{CODE_BEFORE_BYTES, Code, Run};
 
 /// Registers are made of so many bytes, and stand in front of the code.
 const HEAD_BYTES: usize = 16;

@@ -158,9 +158,6 @@ pub(crate) struct RunArguments {
     /// otherwise
     #[arg(long)]
     pub(crate) full_command_line: bool,
-    /// Leave the interactive charts out of report.html (under 300 kB)
-    #[arg(long)]
-    pub(crate) no_script: bool,
     /// Fix all random choices
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
@@ -243,9 +240,6 @@ pub(crate) struct ShowArguments {
     /// Print one figure as SVG
     #[arg(long, value_name = "FIGURE")]
     pub(crate) svg: Option<String>,
-    /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
-    pub(crate) no_script: bool,
     #[command(flatten)]
     pub(crate) words: Words,
 }

@@ -37,8 +37,6 @@ const LEAST_BUDGET_S: f64 = 1.0;
 /// Without --timeout a run is killed that takes so many times as long as both runs of the warm-up, and at least so many seconds.
 const LIMIT_IN_WARM_UPS: f64 = 5.0;
 const SHORTEST_LIMIT_S: f64 = 10.0;
-/// The name of the document for pages that carry it.
-const FILE_NAME: &str = "bill.json";
 
 /// Prices what was asked for.
 pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -302,7 +300,7 @@ fn plan(
         programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
         ..document(chosen, arguments, arguments.seed.unwrap_or(0))
     };
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, FILE_NAME, global)?)?;
+    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
     Ok(Outcome::Done)
 }
 
@@ -362,7 +360,7 @@ fn conclude(
         ..document(chosen, arguments, journal.begun.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, FILE_NAME, global)?)?;
+    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
     if let Some(failure) = failure {
         return after_error(failure, &priced.restored);
     }

@@ -1,6 +1,7 @@
 //! `sidestep run`: plan, measure, judge, write, summarise.
 
 use std::env;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ::flaws::{Catalogue, catalogue};
@@ -12,7 +13,7 @@ use probes::check_up::{Keeper, NotKept, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
-use report::{Html, shell_word};
+use report::{Page, shell_word};
 
 use crate::arguments::{Global, RunArguments};
 use crate::dropped::Dropped;
@@ -131,11 +132,11 @@ fn conclude(
     if let Some(dropped) = dropped {
         output::print(&dropped.line(&record_path, record, global)?)?;
     } else {
-        folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
+        let page = page(&record, &record_path);
+        folder.write_report(&page.html())?;
         if !arguments.again.no_history {
             history::append(&record);
         }
-        let page = report::check_up_page(&record, Some(&shell_word(&record_path.to_string_lossy())));
         output::print(&arguments.words.text(&page, &show::without_raw(record), global)?)?;
         if !global.json && !global.quiet && !arguments.words.markdown {
             let (record, report) = (record_path.display(), folder.report_path());
@@ -151,9 +152,10 @@ fn conclude(
     })
 }
 
-/// The page of a record.
-pub(crate) fn page(record: &Record, options: Html) -> String {
-    report::html(record, socket_account(record).as_ref(), options)
+/// The page of a record that lies there.
+pub(crate) fn page(record: &Record, path: &Path) -> Page {
+    let path = shell_word(&path.to_string_lossy());
+    report::check_up_page(record, Some(&path), socket_account(record).as_ref())
 }
 
 /// What the models make of a record's sockets, if it has any.

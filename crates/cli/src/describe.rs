@@ -30,7 +30,7 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
     arguments.forms.ensure_writable()?;
     let machine = described(arguments)?;
     let page = report::machine_page(&machine);
-    output::print(&arguments.forms.text(&page, &document(&machine)?, "machine.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &document(&machine)?, global)?)?;
     Ok(Outcome::judged(global, !machine.disagreements.is_empty(), false))
 }
 

@@ -56,7 +56,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     });
     let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
     let page = report::flaws_page(&list);
-    output::print(&arguments.forms.text(&page, &document, "flaws.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &document, global)?)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {
             output::complain(&format!("{}: {}", reason.id, reason.why));
@@ -89,7 +89,7 @@ fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::R
     let mut document = serde_json::to_value(&counts)?;
     document["schema"] = SCHEMA.into();
     let page = report::population_page(&counts, judged.all);
-    output::print(&forms.text(&page, &document, "population.json", global)?)?;
+    output::print(&forms.text(&page, &document, global)?)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
@@ -104,7 +104,7 @@ fn list(words: &[String], forms: &Forms, global: &Global) -> anyhow::Result<Outc
         words.join(" ")
     );
     let document = json!({ "schema": SCHEMA, "flaws": found });
-    output::print(&forms.text(&report::flaw_index_page(&found), &document, "catalogue.json", global)?)?;
+    output::print(&forms.text(&report::flaw_index_page(&found), &document, global)?)?;
     Ok(Outcome::Done)
 }
 
@@ -116,7 +116,7 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-    output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, "flaw.json", global)?)?;
+    output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, global)?)?;
     Ok(Outcome::Done)
 }
 

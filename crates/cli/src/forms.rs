@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use host::live::write_atomically;
-use report::{Carried, Html, Page};
+use report::Page;
 use serde::Serialize;
 
 use crate::arguments::Global;
@@ -57,9 +57,6 @@ pub(crate) struct Forms {
     /// Also write each table as a file of CSV into this folder; - prints them instead
     #[arg(help_heading = HEADING, long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
-    /// Leave the interactive charts out of the page.
-    #[arg(skip)]
-    pub(crate) no_script: bool,
 }
 
 impl Forms {
@@ -94,10 +91,9 @@ impl Forms {
         &self,
         page: &Page,
         document: &impl Serialize,
-        file: &'static str,
         global: &Global,
     ) -> anyhow::Result<String> {
-        self.write_files(page, document, file, Html { script: !self.no_script })?;
+        self.write_files(page)?;
         self.printed(page, document, global)
     }
 
@@ -105,16 +101,9 @@ impl Forms {
     ///
     /// # Errors
     /// A file or folder that cannot be written.
-    pub(crate) fn write_files(
-        &self,
-        page: &Page,
-        document: &impl Serialize,
-        file: &'static str,
-        options: Html,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn write_files(&self, page: &Page) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
-            let carried = Carried { document: &serde_json::to_value(document)?, file };
-            write_atomically(path, page.html(&carried, options).as_bytes())?;
+            write_atomically(path, page.html().as_bytes())?;
         }
         if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
             fs::create_dir_all(folder).with_context(|| {

@@ -28,7 +28,7 @@ use crate::repeat::Schedule;
 use crate::{check_up, output, store};
 
 /// A check-up of the guard: two of them, reading the machine and judging stay within 30 seconds.
-const CHECK_UP: [&str; 6] = ["sidestep", "run", "--no-history", "--no-script", "--budget", "12s"];
+const CHECK_UP: [&str; 5] = ["sidestep", "run", "--no-history", "--budget", "12s"];
 /// What it measures: sections whose rows are watched. Flaws are facts, and sockets would not fit.
 const ONLY: &str = "memory,cores,clocks";
 /// Half of it is the largest block that a check-up maps: with the program and a second block it stays below 100 MiB.
@@ -259,7 +259,7 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
         write_atomically(file, metrics::junit(&outcome).as_bytes())?;
     }
     let page = report::guard_page(&outcome);
-    output::print(&arguments.forms.text(&page, &outcome, "guard.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &outcome, global)?)?;
     let verdict = outcome.verdict;
     Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }

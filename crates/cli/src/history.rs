@@ -103,7 +103,7 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
         }
     }
     let page = report::history_page(&listing, hidden, &store.path().display().to_string());
-    output::print(&arguments.forms.text(&page, &listing, "history.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &listing, global)?)?;
     Ok(Outcome::Done)
 }
 

@@ -160,8 +160,8 @@ fn is_without_room(cause: &(dyn Error + 'static)) -> bool {
 
 /// The machine did not take or keep a value.
 fn is_refused_switch(cause: &(dyn Error + 'static)) -> bool {
-    use ExperimentError::{Door, Foreign, Journal, NotTaken};
-    matches!(cause.downcast_ref(), Some(Door(_) | Foreign { .. } | Journal(_) | NotTaken { .. }))
+    use ExperimentError::{Foreign, Journal, NotTaken, SystemWriter};
+    matches!(cause.downcast_ref(), Some(SystemWriter(_) | Foreign { .. } | Journal(_) | NotTaken { .. }))
 }
 
 /// An error and its causes in one line; a cause that the line already tells is not told again.

@@ -17,12 +17,12 @@ use experiments::ab::metric::Metric;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
-use experiments::place::run_subject::{PlaceRunError, RunSeen, RunSubject};
+use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
-use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
+use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Restored};
 
 use crate::ab::{Line, leave_no_folder, prepare_folder};
@@ -146,7 +146,6 @@ fn how(request: &Request<'_>) -> HowToRun {
 fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
     match sharing {
         Ok(sharing) => {
-            setting.notes.extend(no_sample(&sharing));
             setting
                 .notes
                 .extend(no_decoder().map(|why| format!("which data threads share is not known: {why}")));
@@ -154,14 +153,6 @@ fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>
         }
         Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),
     }
-}
-
-/// What befell a library that was to sample the program.
-fn no_sample(sharing: &Sharing) -> Option<String> {
-    let is_empty = sharing.source == SharingSource::SignalRegisters && sharing.samples == 0;
-    // That comes last; the rest is the same for every program.
-    let why = sharing.blind_spots.last().filter(|_| is_empty)?;
-    Some(format!("the library that was to sample the program took no sample: {why}"))
 }
 
 /// The command as a shell would have to be given it.
@@ -183,11 +174,7 @@ fn tried(
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
     let mut line = Line::new(request.global.quiet);
-    let profiled = subject.profile(request.arguments.source.into(), request.arguments.confirm);
-    let (profile, sharing) = profiled.map_err(|error| match error {
-        PlaceRunError::Source { .. } => CouldNotMeasure::because(error),
-        other => other.into(),
-    })?;
+    let (profile, sharing) = subject.profile()?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
@@ -334,9 +321,8 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
         files::written(file, text.as_bytes()).inspect_err(|_| leave_no_folder(file))
     });
     let arguments = request.arguments;
-    let options = report::Html { script: !arguments.no_script };
     let page = report::place_page(shown);
-    arguments.forms.write_files(&page, shown, FILE_NAME, options).map_err(files::unlucky)?;
+    arguments.forms.write_files(&page).map_err(files::unlucky)?;
     recorded
 }
 

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use machine::{CpuId, Machine};
 use record::{Record, SCHEMA};
-use report::Html;
 
 use crate::arguments::Global;
 use crate::check_up;
@@ -67,7 +66,7 @@ impl Recording {
     fn keep(&self, mut record: Record) -> anyhow::Result<()> {
         diagnosis::diagnose(&mut record);
         record.elapsed_s = self.started.elapsed().as_secs_f64();
-        let page = check_up::page(&record, Html { script: true });
+        let page = check_up::page(&record, &self.folder.record_path()).html();
         let written = self.folder.write_record(&record).and_then(|()| self.folder.write_report(&page));
         written.inspect_err(|_| self.folder.remove_if_empty())
     }

@@ -54,7 +54,7 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
         "elapsed_s": report.elapsed_s,
     });
     let page = report::selftest_page(&report);
-    output::print(&arguments.forms.text(&page, &document, "selftest.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &document, global)?)?;
     verdict(&found, global)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use record::Record;
-use report::{Carried, Figure, Html, Page, shell_word};
+use report::{Figure, Page};
 use serde_json::Value;
 
 use crate::arguments::{Global, ShowArguments};
@@ -37,11 +37,11 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         report::figure_svg(&record, check_up::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.html {
-        check_up::page(&record, Html { script: !arguments.no_script })
+        check_up::page(&record, &arguments.record).html()
     } else if arguments.csv {
-        report::csv(&record)
+        forms::tables(&report::results_page(&record))
     } else {
-        let page = report::check_up_page(&record, Some(&shell_word(&arguments.record.to_string_lossy())));
+        let page = check_up::page(&record, &arguments.record);
         arguments.words.text(&page, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
@@ -60,8 +60,7 @@ fn document_text(
     page: &Page,
 ) -> anyhow::Result<String> {
     if arguments.html {
-        let carried = Carried { document, file: "document.json" };
-        return Ok(page.html(&carried, Html { script: !arguments.no_script }));
+        return Ok(page.html());
     }
     if arguments.csv {
         return Ok(forms::tables(page));

@@ -11,7 +11,7 @@ use clap::Args;
 use machine::Hertz;
 use models::memory::{self, HOST, MemoryMachine, Scope, Simulation};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
-use report::{Html, MemoryView, Page};
+use report::{MemoryView, Page};
 use serde::Serialize;
 
 use crate::arguments::Global;
@@ -45,9 +45,6 @@ pub(crate) struct SimulateArguments {
     /// With schedulers and counters of time: the random seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
-    no_script: bool,
     #[command(flatten)]
     forms: Forms,
     #[command(flatten)]
@@ -241,8 +238,7 @@ fn tell(
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    let options = Html { script: !arguments.no_script };
-    arguments.forms.write_files(page, simulation, "simulation.json", options)?;
+    arguments.forms.write_files(page)?;
     output::print(&arguments.forms.printed(page, simulation, global)?)?;
     Ok(Outcome::Done)
 }

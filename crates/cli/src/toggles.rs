@@ -69,7 +69,7 @@ fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Re
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
     let states = list::states(&described.system_state());
     let document = json!({ "schema": SCHEMA, "toggles": states });
-    output::print(&forms.text(&report::toggles_page(&states), &document, "toggles.json", global)?)?;
+    output::print(&forms.text(&report::toggles_page(&states), &document, global)?)?;
     Ok(Outcome::Done)
 }
 
@@ -79,7 +79,7 @@ fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
     let state = list::state(toggle, &described.system_state());
     let document = json!({ "schema": SCHEMA, "toggle": state });
-    output::print(&forms.text(&report::toggle_page(&state), &document, "toggle.json", global)?)?;
+    output::print(&forms.text(&report::toggle_page(&state), &document, global)?)?;
     Ok(Outcome::Done)
 }
 

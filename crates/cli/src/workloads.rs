@@ -76,7 +76,7 @@ fn list(arguments: &ListArguments, global: &Global) -> anyhow::Result<Outcome> {
     let packages = Packages::of(&chosen);
     let workloads = chosen.iter().map(|one| line(one, &packages)).collect();
     let list = WorkloadList { schema: SCHEMA, workloads };
-    output::print(&arguments.forms.text(&report::workloads_page(&list), &list, "workloads.json", global)?)?;
+    output::print(&arguments.forms.text(&report::workloads_page(&list), &list, global)?)?;
     Ok(Outcome::Done)
 }
 
@@ -108,6 +108,6 @@ fn install(arguments: &InstallArguments, global: &Global) -> anyhow::Result<Outc
     let missing = packages.missing(&chosen).unwrap_or_else(|| packages.required(&chosen));
     let install = WorkloadInstall { schema: SCHEMA, missing, commands: packages.commands(&chosen) };
     let page = report::workload_install_page(&install);
-    output::print(&arguments.forms.text(&page, &install, "install.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &install, global)?)?;
     Ok(Outcome::Done)
 }

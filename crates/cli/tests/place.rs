@@ -1,10 +1,9 @@
 //! `sidestep place` on commands that do nothing, fail, fork, choose their own CPUs, and when it is killed while pins are set.
 
 mod processes;
-mod sampler_library;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use processes::{children, wait_for};
@@ -40,7 +39,7 @@ impl Bench {
             .args(options)
             .arg("--")
             .args(command);
-        sidestep.stdin(Stdio::null()).env(sampler_library::VARIABLE, sampler_library::path());
+        sidestep.stdin(Stdio::null());
         sidestep
     }
 
@@ -93,20 +92,6 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         assert!(found == Some(code) && said.contains(expected), "{command:?}: {found:?} {said}");
         assert!(!bench.has_journal(), "{command:?}");
     }
-}
-
-#[test]
-fn a_source_of_samples_that_is_named_and_not_there_is_an_error_before_anything_runs() {
-    let bench = Bench::new();
-    let trace = bench.folder.path().join("trace");
-    let script = format!("touch {}", trace.display());
-    let mut command = bench.command(&["--source", "preload"], &["sh", "-c", &script]);
-    // Beside the program cargo puts no library.
-    let done = command.env_remove(sampler_library::VARIABLE).output().expect("sidestep can be started");
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(3), "{said}");
-    assert!(said.contains("--source preload") && said.contains("SIDESTEP_SAMPLER_LIBRARY=FILE"), "{said}");
-    assert!(!trace.exists());
 }
 
 #[test]
@@ -204,80 +189,6 @@ fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
     assert!(said.contains("is the only one that it may use"), "{said}");
 }
 
-/// Says that this test program was started again, and until which file is there it works.
-const STOP_FILE: &str = "SIDESTEP_PLACE_STOP";
-
-/// Two threads that write to one block until they are told to stop, or nobody is there to tell them.
-fn write_until_told() {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    let stop = PathBuf::from(std::env::var_os(STOP_FILE).expect("it was started again"));
-    let block: Vec<AtomicU64> = (0..1 << 16).map(AtomicU64::new).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while !stop.exists() && stop.parent().is_some_and(Path::exists) {
-                    for word in &block {
-                        word.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            });
-        }
-    });
-    // Without the folder nobody waits for it.
-    let _ = fs::write(stop.with_file_name("done"), "");
-}
-
-/// A program that does not outlive a test that fails.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// True once memory of a process is watched by userfaultfd; proc_pid_smaps(5).
-fn is_write_watched(pid: u32) -> bool {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
-    text.lines().filter_map(|line| line.strip_prefix("VmFlags:")).any(|flags| flags.contains(" uw"))
-}
-
-#[test]
-fn killed_while_pages_are_protected_sidestep_leaves_the_program_as_it_was() {
-    let name = "killed_while_pages_are_protected_sidestep_leaves_the_program_as_it_was";
-    if std::env::var_os(STOP_FILE).is_some() {
-        return write_until_told();
-    }
-    if let Err(error) = host::live::WriteWatch::of_self() {
-        println!("skipped {name}: {error}");
-        return;
-    }
-    let bench = Bench::new();
-    let stop = bench.folder.path().join("stop");
-    let program = std::env::current_exe().expect("a program knows itself");
-    let again = [program.to_str().expect("text"), "--exact", name, "--test-threads=1"];
-    let mut command = bench.command(&["--confirm", "--source", "preload", "--budget", "10m"], &again);
-    command.env(sampler_library::VARIABLE, sampler_library::path());
-    let sidestep = command.env(STOP_FILE, &stop).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let sidestep = Killed(sidestep.expect("sidestep can be started"));
-    let find = || children(sidestep.0.id()).into_iter().find(|child| is_write_watched(*child));
-    let program = wait_for("protection", find);
-    drop(sidestep);
-    wait_for("the end of protection", || (!is_write_watched(program)).then_some(()));
-    fs::write(&stop, "").expect("room");
-    wait_for("the end of the program", || stop.with_file_name("done").exists().then_some(()));
-}
-
-#[test]
-fn who_writes_to_shared_pages_is_told_or_why_not() {
-    let bench = Bench::new();
-    for (command, expected) in [("sleep", "confirmed"), ("/no/such/program", "/no/such/program")] {
-        let (_, said) = bench.place(&["--confirm"], &[command, "0.2"]);
-        assert!(said.contains(expected), "{command}: {said}");
-    }
-}
-
 #[test]
 fn nothing_is_placed_outside_of_the_cpus_that_the_program_was_given() {
     let Some(first) = first_cpu_for_taskset() else {
@@ -344,7 +255,7 @@ impl Drop for Loops {
 fn pinned(bench: &Bench, loops: &Loops, before: &[Option<String>]) -> Child {
     let pid = loops.0.id().to_string();
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-    sidestep.args(["place", "--quiet", "--pid", &pid, "--profile", "0.2s", "--window", "4s", "--keep-slow"]);
+    sidestep.args(["place", "--quiet", "--pid", &pid, "--profile", "3s", "--window", "4s", "--keep-slow"]);
     sidestep.args(["--metric-command", "date +%s%N", "--budget", "10m", "--seed", "1", "--state"]);
     let child = sidestep.arg(bench.state()).stdin(Stdio::null()).spawn().expect("sidestep can be started");
     wait_for("a pin", || {

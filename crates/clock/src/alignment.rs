@@ -9,7 +9,7 @@
 //! all exchanges that are kept: where a host moves virtual CPUs, the middle of today's bounds may be the edge of tomorrow's.
 
 use crate::exchange::Exchanged;
-use crate::strip::{Bounds, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip};
+use crate::timestamp_exchange::{Bounds, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip};
 
 /// Exchanges that are kept: what is older would hide a rate that changes.
 const SIGHTINGS_KEPT: usize = 32;

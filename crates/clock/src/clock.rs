@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::disruption::Disruption;
 use crate::engine::{Engine, Source, UNKNOWN_NS};
-use crate::hardware::{Hardware, NoCounter};
+use crate::hardware::Hardware;
 use crate::instant::{Instant, Ordered};
-use crate::kernel_clock::{KernelClock, Timescale};
+use crate::kernel_clock::{ClockError, KernelClock, Timescale};
 use crate::mock::Mock;
 use crate::process;
+use crate::source::NoCounter;
 
 /// A fast clock that never goes back, on the timescale of `CLOCK_MONOTONIC_RAW`.
 ///
@@ -28,14 +29,6 @@ enum Way {
     Kernel(KernelClock, NoCounter),
     /// By what a test has set.
     Mock(Mock),
-}
-
-/// Why there is no clock at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ClockError {
-    /// Even the kernel's clock is refused.
-    #[error("the kernel refuses CLOCK_MONOTONIC_RAW; allow clock_gettime in this process's seccomp filter")]
-    NoKernelClock,
 }
 
 impl Clock {
@@ -91,7 +84,7 @@ impl Clock {
         self.now().duration_since(since)
     }
 
-    /// Bound on the distance of a reading from `CLOCK_MONOTONIC_RAW`, which holds until the keeper's next step.
+    /// Bound on the distance of a reading from `CLOCK_MONOTONIC_RAW`, which holds until the calibrator's next step.
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(match &self.way {
             Way::Engine(engine) => engine.error_ns(),
@@ -163,12 +156,13 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrator::Timing;
     use crate::features::Features;
-    use crate::hardware::start_keeper;
-    use crate::keeper::Timing;
+    use crate::hardware::start_calibrator;
     use crate::platform::possible_cpu_count;
     use crate::source::CounterDenied;
-    use crate::stamp::{StampMethod, Stamper};
+    use crate::stamp::StampMethod;
+    use crate::stamper::Stamper;
 
     #[test]
     fn a_mock_moves_when_it_is_told_to() {
@@ -231,7 +225,7 @@ mod tests {
             return;
         };
         let engine: &'static _ = Box::leak(Box::new(Engine::new(hardware, possible_cpu_count())));
-        start_keeper(engine, Timing::default()).expect("a thread can be started");
+        start_calibrator(engine, Timing::default()).expect("a thread can be started");
         let clock = Clock::of(Ok(engine)).expect("this process may read the kernel's clock");
         let mut last = clock.now();
         // A machine that is busy or distrusts its counter may never open it, and gives the kernel's time.

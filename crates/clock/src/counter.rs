@@ -5,20 +5,7 @@
 //! behind `begin` where one is needed before it: a region would pay for that one. On arm64 both are `isb; mrs cntvct_el0; isb`.
 
 use crate::arch;
-use crate::features::Features;
-
-/// What stands behind `begin` and `end` on this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
-    /// RDTSC, closed by RDTSCP.
-    TscRdtscp,
-    /// RDTSC between LFENCEs: the CPU has no RDTSCP.
-    TscFenced,
-    /// CNTVCT_EL0 of arm64.
-    VirtualCount,
-    /// `CLOCK_MONOTONIC_RAW`: neither x86-64 nor arm64.
-    MonotonicRaw,
-}
+use crate::features::{Counter, Features};
 
 impl Counter {
     /// What the kernel calls this architecture's counter where it keeps time by it.

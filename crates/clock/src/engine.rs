@@ -1,4 +1,4 @@
-//! The engine: a slot per CPU, the kernel's clock behind them, and what readers and keeper share.
+//! The engine: a slot per CPU, the kernel's clock behind them, and what readers and calibrator share.
 //!
 //! ```text
 //! now:   (ticks, cpu) = stamp;  time = slots[cpu].read(ticks)          the slot knows the tick
@@ -55,7 +55,7 @@ const SAME_TIMESCALE_NS: u64 = 1_000_000_000;
 /// No boundary is known.
 pub(crate) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// Readers read it, one keeper writes it.
+/// Readers read it, one calibrator writes it.
 #[derive(Debug)]
 pub struct Engine<I> {
     /// What it reads.
@@ -178,7 +178,7 @@ impl<I: Instruments> Engine<I> {
         self.boundary_ns.load(Ordering::Relaxed)
     }
 
-    /// The slots, for the one keeper.
+    /// The slots, for the one calibrator.
     pub(crate) fn slots(&self) -> &[Slot] {
         &self.slots
     }

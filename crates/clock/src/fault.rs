@@ -14,21 +14,7 @@
 //! assert_eq!(cpu1.read(10_500), 3_550); // and goes on from there.
 //! ```
 
-use crate::source::CounterSource;
-
-/// What a CPU is doing, as far as a counter may care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Regime {
-    /// It works, at its highest frequency.
-    Load,
-    /// It sleeps.
-    Idle,
-    /// It works in a slower P-state; 0 is the highest frequency.
-    Slow {
-        /// Number of the P-state.
-        pstate: u8,
-    },
-}
+use crate::source::{CounterSource, Regime};
 
 /// One thing that is wrong with a counter. Parts per billion are of the true rate, so -1,000,000,000 stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use crate::disruption::Surroundings;
 use crate::engine::Instruments;
 use crate::exchange::Exchanged;
 use crate::fault::FaultedCounter;
-use crate::hardware::{Hardware, NoCounter, pinned_exchange};
-use crate::source::TimeStampCounter;
+use crate::hardware::{Hardware, pinned_exchange};
+use crate::source::{NoCounter, TimeStampCounter};
 use crate::stamp::Stamp;
 
 /// Real CPUs, real exchanges, the real kernel's clock; counters that show what a schedule of faults says.

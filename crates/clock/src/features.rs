@@ -1,9 +1,5 @@
 //! What is known of the counter and of the instructions that read it.
 
-use std::sync::OnceLock;
-
-use crate::arch;
-
 /// What a CPU has; nothing on an architecture whose counter is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Features {
@@ -19,11 +15,15 @@ pub(crate) struct Features {
     pub(crate) lfence_waits: bool,
 }
 
-impl Features {
-    /// Those of this machine; found once.
-    #[inline]
-    pub(crate) fn of_this_machine() -> Self {
-        static FEATURES: OnceLock<Features> = OnceLock::new();
-        *FEATURES.get_or_init(arch::features)
-    }
+/// What stands behind `begin` and `end` on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// RDTSC, closed by RDTSCP.
+    TscRdtscp,
+    /// RDTSC between LFENCEs: the CPU has no RDTSCP.
+    TscFenced,
+    /// CNTVCT_EL0 of arm64.
+    VirtualCount,
+    /// `CLOCK_MONOTONIC_RAW`: neither x86-64 nor arm64.
+    MonotonicRaw,
 }

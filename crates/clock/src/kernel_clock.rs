@@ -1,7 +1,6 @@
 //! The kernel's clocks: what the counter is measured against, and what is read where the counter cannot be.
 
-use crate::hardware::NoCounter;
-use crate::source::CounterDenied;
+use crate::source::{CounterDenied, NoCounter};
 
 /// Nanoseconds in a second.
 const NS_PER_SECOND: u64 = 1_000_000_000;
@@ -39,6 +38,14 @@ pub enum KernelClock {
     Vdso,
     /// The system call, for processes in which a read of the counter raises a signal.
     SystemCall,
+}
+
+/// Why there is no clock at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ClockError {
+    /// Even the kernel's clock is refused.
+    #[error("the kernel refuses CLOCK_MONOTONIC_RAW; allow clock_gettime in this process's seccomp filter")]
+    NoKernelClock,
 }
 
 impl KernelClock {

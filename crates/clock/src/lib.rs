@@ -7,7 +7,7 @@
 //! [`Clock`] is the clock, [`Instant`] and [`Ordered`] are what it gives. [`Instant::now`] reads the clock of the process without
 //! one at hand; [`Mock`] stands for both in tests.
 //!
-//! Below it, each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an [`Engine`] holds both together. The
+//! Below it, each CPU has a [`Slot`], a [`Calibrator`] writes what readers follow, and an [`Engine`] holds both together. The
 //! counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a [`LoopClosure`]; all
 //! of it runs on a [`FaultedCounter`] as well as on the hardware.
 //!
@@ -28,6 +28,7 @@ mod alignment;
 mod arch;
 mod atomics;
 mod bracket;
+mod calibrator;
 mod clock;
 mod counter;
 mod discipline;
@@ -40,39 +41,44 @@ mod features;
 mod follower;
 mod hardware;
 mod instant;
-mod keeper;
 mod kernel_clock;
 mod mock;
+mod own_thread;
 mod platform;
 mod process;
 mod rate;
+mod scope;
 mod slot;
 mod source;
 mod stamp;
-mod strip;
+mod stamper;
+mod timestamp_exchange;
 mod triangle;
 
 pub use alignment::{Alignment, Belief, Change, Correction};
-pub use clock::{Clock, ClockError};
-pub use counter::{Counter, begin, end, stamp};
+pub use calibrator::{Calibrator, Timing};
+pub use clock::Clock;
+pub use counter::{begin, end, stamp};
 pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
 pub use disruption::{Disruption, Surroundings};
 pub use engine::{Engine, Instruments, Source};
 pub use exchange::{Bound, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, Side, SideView};
-pub use fault::{Fault, FaultSchedule, FaultedCounter, Regime};
+pub use fault::{Fault, FaultSchedule, FaultedCounter};
 pub use faulted::FaultedHardware;
+pub use features::Counter;
 pub use follower::{BOUND_NS, Followed, Follower, SEGMENT_NS, SLEW_SHARE};
-pub use hardware::{Hardware, NoCounter, allowed_cpus, pinned_exchange, start_keeper};
+pub use hardware::{Hardware, pinned_exchange, start_calibrator};
 pub use instant::{Instant, Ordered};
-pub use keeper::{Keeper, Timing};
-pub use kernel_clock::{KernelClock, Timescale};
+pub use kernel_clock::{ClockError, KernelClock, Timescale};
 pub use mock::Mock;
+pub use own_thread::allowed_cpus;
 pub use platform::{VmClock, monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
 pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
-pub use source::{CounterDenied, CounterSource, TimeStampCounter, resolution_ticks};
-pub use stamp::{Stamp, StampMethod, Stamper};
-pub use strip::{
+pub use source::{CounterDenied, CounterSource, NoCounter, Regime, TimeStampCounter, resolution_ticks};
+pub use stamp::{Stamp, StampMethod};
+pub use stamper::Stamper;
+pub use timestamp_exchange::{
     Bounds, Contradiction, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT,
     Sighting, Strip,
 };

@@ -1,12 +1,12 @@
 //! Time that a test moves by hand: for code that takes a [`Clock`](crate::Clock), and for code that reads
 //! [`Instant::now`](crate::Instant::now).
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::instant::Instant;
+use crate::scope::Entered;
 
 /// Moves a clock made by [`Clock::mock`](crate::Clock::mock), and all that is read in its [`scope`](Mock::scope). A clone
 /// moves the same.
@@ -44,48 +44,6 @@ impl Mock {
     }
 }
 
-/// Threads in a scope, each counted as often as it is in one: as long as there are none, nobody looks for his own.
-static SCOPES: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    /// The mock of the innermost scope of this thread; null outside. It needs no destructor, so that it is there as long as
-    /// the thread is, for the destructors of others as well.
-    static INNERMOST: Cell<*const AtomicU64> = const { Cell::new(std::ptr::null()) };
-}
-
-/// What the mock shows in whose scope this thread is, if it is in one.
-#[inline(always)]
-pub(crate) fn scoped_ns() -> Option<u64> {
-    // What this thread has counted itself it sees without any order.
-    if SCOPES.load(Ordering::Relaxed) == 0 { None } else { innermost_ns() }
-}
-
-#[cold]
-fn innermost_ns() -> Option<u64> {
-    // SAFETY: null, or the number in a mock that whoever called `scope` lends until the scope's end takes the pointer away.
-    let ns = unsafe { INNERMOST.get().as_ref() };
-    ns.map(|ns| ns.load(Ordering::SeqCst))
-}
-
-/// A scope, until dropped.
-struct Entered {
-    around: *const AtomicU64,
-}
-
-impl Entered {
-    fn new(ns: &AtomicU64) -> Self {
-        SCOPES.fetch_add(1, Ordering::Relaxed);
-        Self { around: INNERMOST.replace(ns) }
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        INNERMOST.set(self.around);
-        SCOPES.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -93,6 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::scope::INNERMOST;
 
     /// Later than any clock shows: the year 2262.
     const FAR_NS: u64 = 1 << 63;

@@ -3,14 +3,14 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::clock::ClockError;
+use crate::calibrator::Timing;
 use crate::disruption::Disruption;
 use crate::engine::{Engine, Instruments};
-use crate::hardware::{Hardware, NoCounter, start_keeper};
-use crate::keeper::Timing;
-use crate::kernel_clock::{KernelClock, Timescale};
-use crate::mock;
+use crate::hardware::{Hardware, start_calibrator};
+use crate::kernel_clock::{ClockError, KernelClock, Timescale};
 use crate::platform::possible_cpu_count;
+use crate::scope;
+use crate::source::NoCounter;
 
 /// What came of the making of the engine.
 static ENGINE: OnceLock<Result<&'static Engine<Hardware>, NoCounter>> = OnceLock::new();
@@ -18,14 +18,14 @@ static ENGINE: OnceLock<Result<&'static Engine<Hardware>, NoCounter>> = OnceLock
 /// Whether somebody has begun to make it.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// The engine from before its keeper starts, for those who may not wait for the cell above; null where there is none, or no
+/// The engine from before its calibrator starts, for those who may not wait for the cell above; null where there is none, or no
 /// kernel's clock for it.
 static KEPT: AtomicPtr<Engine<Hardware>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether a keeper runs.
+/// Whether a calibrator runs.
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
-/// The engine; whoever asks first makes it and starts its keeper, and all others wait meanwhile.
+/// The engine; whoever asks first makes it and starts its calibrator, and all others wait meanwhile.
 pub(crate) fn engine() -> Result<&'static Engine<Hardware>, NoCounter> {
     HAS_BEGUN.store(true, Ordering::Release);
     *ENGINE.get_or_init(|| {
@@ -52,7 +52,7 @@ fn kept() -> Option<&'static Engine<Hardware>> {
 /// Nanoseconds now, or what the mock shows in whose scope this thread is.
 #[inline(always)]
 pub(crate) fn now_ns() -> u64 {
-    if let Some(ns) = mock::scoped_ns() {
+    if let Some(ns) = scope::scoped_ns() {
         return ns;
     }
     match kept() {
@@ -82,16 +82,16 @@ fn now_ns_at_first() -> u64 {
     ns.unwrap_or_else(|| panic!("{}", ClockError::NoKernelClock))
 }
 
-/// Starts the keeper, and tells whether it runs; without one, readers stay with the kernel's clock.
+/// Starts the calibrator, and tells whether it runs; without one, readers stay with the kernel's clock.
 fn keep(engine: &'static Engine<Hardware>) -> bool {
-    let is_kept = start_keeper(engine, Timing::default()).is_ok();
+    let is_kept = start_calibrator(engine, Timing::default()).is_ok();
     IS_KEPT.store(is_kept, Ordering::Release);
     is_kept
 }
 
-/// In the child of a fork no keeper runs: its readers go to the kernel's clock, and a new keeper starts.
+/// In the child of a fork no calibrator runs: its readers go to the kernel's clock, and a new calibrator starts.
 ///
-/// A keeper of the parent that was writing at that moment has left at most a half-written segment to which no reader is
+/// A calibrator of the parent that was writing at that moment has left at most a half-written segment to which no reader is
 /// sent. Children of raw system calls come without this: their segments end within a second, and they stay with the
 /// kernel's clock.
 extern "C" fn reinitialise_child() {

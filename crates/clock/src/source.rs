@@ -4,9 +4,21 @@
 //! ([`crate::FaultedCounter`]) can stand for the hardware, and the comparison can be held against the truth.
 
 use crate::arch;
-use crate::counter::Counter;
-use crate::fault::Regime;
-use crate::features::Features;
+use crate::features::{Counter, Features};
+
+/// What a CPU is doing, as far as a counter may care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Regime {
+    /// It works, at its highest frequency.
+    Load,
+    /// It sleeps.
+    Idle,
+    /// It works in a slower P-state; 0 is the highest frequency.
+    Slow {
+        /// Number of the P-state.
+        pstate: u8,
+    },
+}
 
 /// Ticks as a thread on a CPU sees them. The caller names the CPU it is pinned to; hardware does not need the name.
 pub trait CounterSource: Sync {
@@ -73,6 +85,27 @@ pub enum CounterDenied {
     /// Neither x86-64 nor arm64.
     #[error("sidestep reads the counters of x86-64 and arm64 only, and this is {}", std::env::consts::ARCH)]
     Absent,
+}
+
+/// Why the counters cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoCounter {
+    /// This process, or this machine, may not read it.
+    #[error(transparent)]
+    Denied(#[from] CounterDenied),
+    /// It does not keep its rate.
+    #[error(
+        "the time-stamp counter changes its rate with the CPU's frequency; there is no invariant counter"
+    )]
+    Varies,
+    /// Nothing tells reliably whose counter was read.
+    #[error("no instruction names the CPU as the kernel does; the hypervisor keeps a wrong TSC_AUX")]
+    Anonymous,
+    /// Nobody would calibrate it.
+    #[error(
+        "no thread can be started to calibrate the time-stamp counter; raise ulimit -u, or pids.max of the control group"
+    )]
+    NoThread,
 }
 
 impl TimeStampCounter {

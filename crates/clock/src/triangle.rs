@@ -4,7 +4,7 @@
 //! contradict each other: one of them was not an interval, or an offset changed between the measurements. Centres
 //! that miss zero by more than their errors tell of paths whose two directions differ.
 
-use crate::strip::Bounds;
+use crate::timestamp_exchange::Bounds;
 
 /// What is known of one offset, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,7 +11,7 @@ use record::{
 use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
 use crate::presence::{Said, presence};
-use crate::registers::{RegisterWord, registers};
+use crate::registers::{RegisterVerdict, registers};
 use crate::time::time;
 use crate::wording::protection;
 use crate::{Catalogue, Flaw, Switch};
@@ -23,7 +23,7 @@ pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict>
 
 fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
     let KernelWord { statement: kernel, is_unsure } = kernel(flaw, evidence);
-    let RegisterWord { statement: registers, immune, by_microcode } = registers(flaw, evidence);
+    let RegisterVerdict { statement: registers, immune, by_microcode } = registers(flaw, evidence);
     let time = time(flaw, evidence);
     let said = Said { kernel: &kernel, registers: &registers, time: &time, immune, is_unsure };
     let presence = presence(flaw, evidence, &said);

@@ -4,7 +4,7 @@ use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundSta
 
 use crate::architecture::foreign;
 use crate::cpu_range::{Membership, among};
-use crate::wording::{Spoken, spoken};
+use crate::wording::{SysfsStatus, spoken};
 use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
@@ -18,14 +18,14 @@ pub(crate) struct KernelWord {
 /// Asks the kernel about one flaw.
 pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let mut says = Vec::new();
-    let mut spoken = Spoken::NOTHING;
+    let mut spoken = SysfsStatus::NOTHING;
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
                 spoken = read(text, flaw, evidence);
                 says.push(format!("{file}: {}", text.trim()));
                 if spoken.affected == Answer::No && !has_looked(flaw, evidence) {
-                    spoken = Spoken::NOTHING;
+                    spoken = SysfsStatus::NOTHING;
                     says.push("it has not looked at this CPU".into());
                 }
             }
@@ -71,7 +71,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         }
     }
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
-    let Spoken { affected, workaround, protected, is_unsure } = spoken;
+    let SysfsStatus { affected, workaround, protected, is_unsure } = spoken;
     KernelWord { statement: Statement { says, affected, workaround, protected }, is_unsure }
 }
 
@@ -82,7 +82,7 @@ fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 }
 
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
-fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> Spoken {
+fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
     let Some(part) = &flaw.vulnerability_part else { return spoken(text, &flaw.wording) };
     // On arm64 the one text covers Spectre v2 and BHB: Linux, arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
     let is_arm = Architecture::of(evidence) == Some(Architecture::Arm64);
@@ -92,7 +92,7 @@ fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> Spoken {
     // lscpu writes a semicolon where the kernel has the colon of its first word: that one parts nothing.
     let text = text.to_lowercase().replacen("mitigation; ", "mitigation: ", 1);
     let part = part.to_lowercase();
-    let Some((_, rest)) = text.split_once(&part) else { return Spoken::NOTHING };
+    let Some((_, rest)) = text.split_once(&part) else { return SysfsStatus::NOTHING };
     // Linux parted by commas before 6.9 and by semicolons since; a part may hold commas only since then.
     let end = if text.contains("; ") { ';' } else { ',' };
     let rest = rest.split(end).next().unwrap_or(rest);

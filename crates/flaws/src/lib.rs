@@ -34,4 +34,4 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use uneven::uneven;
-pub use wording::{Spoken, spoken};
+pub use wording::{SysfsStatus, spoken};

@@ -23,7 +23,7 @@ const UNKNOWN: &str = "unknown";
 
 /// What the registers say, and whether they can know.
 #[derive(Default)]
-pub(crate) struct RegisterWord {
+pub(crate) struct RegisterVerdict {
     /// The statement.
     pub(crate) statement: Statement,
     /// The CPU itself says that it does not have the flaw; OSVW is only what firmware says.
@@ -84,7 +84,7 @@ impl Shown {
 }
 
 /// Asks the registers about one flaw.
-pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
+pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterVerdict {
     let is_asked = !flaw.msr.is_empty()
         || !flaw.pci.is_empty()
         || flaw.osvw.is_some()
@@ -130,12 +130,12 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
     let statement =
         Statement { says: shown.says.join("; "), affected: shown.affected, workaround, protected };
     let by_microcode = shown.by_microcode && workaround == WorkaroundState::On;
-    RegisterWord { statement, immune: shown.immune, by_microcode }
+    RegisterVerdict { statement, immune: shown.immune, by_microcode }
 }
 
-fn silent(why: &str) -> RegisterWord {
+fn silent(why: &str) -> RegisterVerdict {
     let statement = Statement { says: why.to_owned(), ..Statement::default() };
-    RegisterWord { statement, ..RegisterWord::default() }
+    RegisterVerdict { statement, ..RegisterVerdict::default() }
 }
 
 /// Bits and what they mean.

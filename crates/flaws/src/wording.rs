@@ -9,7 +9,7 @@ use crate::Wording;
 
 /// What a text says of a flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spoken {
+pub struct SysfsStatus {
     /// Whether the CPU is affected.
     pub affected: Answer,
     /// Whether the workaround is on.
@@ -20,7 +20,7 @@ pub struct Spoken {
     pub is_unsure: bool,
 }
 
-impl Spoken {
+impl SysfsStatus {
     /// A text that nobody has seen before.
     pub(crate) const NOTHING: Self = Self {
         affected: Answer::Unknown,
@@ -35,13 +35,13 @@ impl Spoken {
 }
 
 /// Reads a text; the entry's own wordings go before the general rule.
-pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
+pub fn spoken(text: &str, wordings: &[Wording]) -> SysfsStatus {
     let text = text.trim().to_lowercase();
     if let Some(wording) = wordings.iter().find(|wording| text.contains(&wording.contains.to_lowercase())) {
         // What the kernel calls vulnerable is not protected, however much is done about it.
         let by_state =
             if text.starts_with("vulnerable") { Protection::NotProtected } else { protection(wording.state) };
-        return Spoken::affected(wording.state, wording.protected.unwrap_or(by_state));
+        return SysfsStatus::affected(wording.state, wording.protected.unwrap_or(by_state));
     }
     // The page-size flaw is told from the hypervisor's side.
     let text = text.strip_prefix("kvm: ").unwrap_or(&text);
@@ -49,7 +49,11 @@ pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
     // arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2. lscpu writes a semicolon.
     let is_csv2 = ["mitigation: csv2", "mitigation; csv2"].iter().any(|start| text.starts_with(start));
     if text.starts_with("not affected") || is_csv2 {
-        return Spoken { affected: Answer::No, protected: Protection::NotAffected, ..Spoken::NOTHING };
+        return SysfsStatus {
+            affected: Answer::No,
+            protected: Protection::NotAffected,
+            ..SysfsStatus::NOTHING
+        };
     }
     if text.starts_with("mitigation") {
         return mitigated(text);
@@ -60,26 +64,26 @@ pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
     if text.starts_with("unknown") {
         let is_off = text.starts_with("unknown: no mitigations");
         let workaround = if is_off { WorkaroundState::Off } else { WorkaroundState::Unknown };
-        return Spoken { workaround, is_unsure: true, ..Spoken::NOTHING };
+        return SysfsStatus { workaround, is_unsure: true, ..SysfsStatus::NOTHING };
     }
-    Spoken::NOTHING
+    SysfsStatus::NOTHING
 }
 
-fn mitigated(text: &str) -> Spoken {
+fn mitigated(text: &str) -> SysfsStatus {
     // Linux before 6.6 put "no microcode" behind "Mitigation: safe RET", which later versions call vulnerable.
     if text.contains(", no microcode") {
-        return Spoken::affected(WorkaroundState::Attempted, Protection::NotProtected);
+        return SysfsStatus::affected(WorkaroundState::Attempted, Protection::NotProtected);
     }
     if text.contains("smt vulnerable") || text.contains("vmx vulnerable") || text.contains("vmx: vulnerable")
     {
-        return Spoken::affected(WorkaroundState::Partial, Protection::Partly);
+        return SysfsStatus::affected(WorkaroundState::Partial, Protection::Partly);
     }
     let is_host_unknown = text.contains("host state unknown");
     let protected = if is_host_unknown { Protection::Unknown } else { Protection::Protected };
-    Spoken::affected(WorkaroundState::On, protected)
+    SysfsStatus::affected(WorkaroundState::On, protected)
 }
 
-fn vulnerable(text: &str) -> Spoken {
+fn vulnerable(text: &str) -> SysfsStatus {
     let measures = text.split_once(':').map_or("", |(_, rest)| rest.trim());
     let does_something = !measures.is_empty()
         && !["no microcode", "disabled", "smt"].iter().any(|nothing| measures.starts_with(nothing))
@@ -92,7 +96,7 @@ fn vulnerable(text: &str) -> Spoken {
         (true, false) => WorkaroundState::Partial,
         (false, _) => WorkaroundState::Off,
     };
-    Spoken::affected(state, Protection::NotProtected)
+    SysfsStatus::affected(state, Protection::NotProtected)
 }
 
 /// What a state alone says of safety.
@@ -156,7 +160,11 @@ mod tests {
         ];
         for (text, affected, workaround, protected) in cases {
             let is_unsure = text.starts_with("Unknown");
-            assert_eq!(spoken(text, &[]), Spoken { affected, workaround, protected, is_unsure }, "{text}");
+            assert_eq!(
+                spoken(text, &[]),
+                SysfsStatus { affected, workaround, protected, is_unsure },
+                "{text}"
+            );
         }
     }
 

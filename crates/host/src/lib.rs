@@ -7,7 +7,6 @@ pub mod arch;
 mod capture;
 pub mod cpuid;
 pub mod describe;
-pub mod door;
 pub mod flaw_sources;
 mod kernel_clocks;
 pub mod live;
@@ -16,6 +15,7 @@ pub mod sealed_file;
 pub mod smbios;
 mod socket_links;
 pub mod state_folder;
+pub mod system_writer;
 mod task_stat;
 pub mod trusted_folder;
 
@@ -24,11 +24,13 @@ pub use amd_node::{NodeFunction, node_functions};
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::{describe, full_command_line};
-pub use door::{Bindings, Bound, Door, DoorError, Followed, MachineDoor, ProcessId, Registers, Target};
 pub use flaw_sources::FlawSources;
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks, kernel_clocks_now};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use socket_links::{AcpiTableError, hmat, northbridge_nodes, pci_roots, srat, upi_ports};
 pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
+pub use system_writer::{
+    Bindings, Bound, Followed, MachineWriter, ProcessId, Registers, SystemWriter, SystemWriterError, Target,
+};
 pub use trusted_folder::{Distrust, TrustedFolder, ensure_trusted};

@@ -11,6 +11,7 @@ mod generated_folder;
 mod handover;
 mod interrupt;
 mod mapping;
+mod memory_file;
 mod memory_policy;
 mod messages;
 mod node_memory;
@@ -18,7 +19,6 @@ mod ntp;
 mod page;
 mod perf;
 mod poll;
-mod preload;
 mod process;
 mod process_memory;
 mod process_setting;
@@ -28,13 +28,12 @@ mod speculation;
 mod standard_output;
 mod system_call;
 mod temperature;
+mod thread_error;
 mod thread_usage;
 mod threads;
 mod time_source;
-mod urgency;
 mod wake_latency;
 mod watchdog;
-mod write_watch;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_atomically, create_directory_anew, write_atomically};
@@ -55,11 +54,10 @@ pub use node_memory::{NodeMemoryError, ensure_room_on_node, map_on_node, page_no
 pub use ntp::ntp_state;
 pub use page::page_bytes;
 pub use perf::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch,
-    RegisterSample, Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
+    Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch, RegisterSample, Registers, Switch,
+    WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
 pub use poll::wait_for_any;
-pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_kernel_thread, is_writable, kernel_release,
     own_nice, peak_resident_bytes, process_start_ticks, process_user, utc_now,
@@ -77,13 +75,9 @@ pub use speculation::{Speculation, SpeculationState, speculation, stop_speculati
 pub use standard_output::standard_output;
 pub use system_call::ask_for_parent;
 pub use temperature::cpu_temperature_c;
+pub use thread_error::{ThreadError, ThreadRefused, first_refused};
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
-pub use threads::{ThreadError, ThreadRefused, first_refused, start_on, start_thread, with_threads_left};
+pub use threads::{start_on, start_thread, with_threads_left};
 pub use time_source::TimeSource;
-pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, watch};
-pub use write_watch::{
-    Given, MESSAGE_BYTES, OwnPage, WriteFault, WriteInvitation, WritePost, WriteWatch, WriteWatchError,
-    parse_write_faults,
-};

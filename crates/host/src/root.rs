@@ -1,13 +1,13 @@
-//! The one door to the files of a machine: the live one, a folder, or a tarball of one.
+//! The one way to the files of a machine: the live one, a folder, or a tarball of one.
 //!
 //! Paths are those of the machine (`/sys/devices/system/cpu/online`), with or without the leading slash.
 //! Links inside a recording are resolved inside it, so that it can never answer with a file of the machine
 //! that reads it. A file that is absent is a value, not an error.
 
-mod ahead;
 mod archive;
 mod capture;
 mod folder;
+mod prefetch;
 mod store;
 mod texts;
 
@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use capture::{Recorded, record_files};
-use store::{Look, Store};
+use folder::Look;
+use store::Store;
 pub use texts::each_text;
 
-use crate::door::register::{self, MsrDevice, Registers};
+use crate::system_writer::register::{self, MsrDevice, Registers};
 
 /// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
 const FILE_BYTES_MAX: u64 = 8 << 20;

@@ -33,10 +33,10 @@ use core::sync::atomic::AtomicU64;
 #[cfg(not(target_arch = "aarch64"))]
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::chase::Cursor;
+use crate::cursor::Cursor;
 use crate::isa::Isa;
 #[cfg(not(target_arch = "aarch64"))]
-use crate::line::{Turn, repeat};
+use crate::turn::{Turn, repeat};
 
 /// Whether this architecture has the loops of the core: [`multiply`](crate::multiply), [`rotate`](crate::rotate),
 /// [`ports`](crate::ports), [`forwarding`](crate::forwarding), [`float_divide`](crate::float_divide) and
@@ -47,6 +47,18 @@ pub const fn has_core_loops() -> bool {
 
 /// What is wrong with a caller who did not ask.
 pub(crate) const MISSING: &str = "callers ask `has_core_loops`";
+
+impl Isa {
+    /// Whether this CPU executes it and the operating system saves its registers.
+    pub fn is_present(self) -> bool {
+        has(self)
+    }
+
+    /// The widest instruction set of this CPU.
+    pub fn widest() -> Self {
+        Self::ALL.into_iter().rev().find(|isa| isa.is_present()).unwrap_or(Self::ScalarU64)
+    }
+}
 
 /// Loops of the core. Each makes at least one round.
 pub(crate) struct CoreLoops {
@@ -92,6 +104,12 @@ pub(crate) struct AtomicAdds {
     pub(crate) is_present: fn() -> bool,
     /// Makes so many rounds; the CPU has the instructions, and there is a round.
     pub(crate) rounds_of: unsafe fn(&AtomicU64, u64),
+}
+
+/// What is done with a read of the counter: a function that is known where it is used, so that nothing is called.
+pub(crate) trait With<R> {
+    /// Does it.
+    fn read(self, read: impl Fn() -> u64) -> R;
 }
 
 /// Takes the word over by compare-and-swap, so many times or until `abort` is set.

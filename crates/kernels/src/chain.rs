@@ -12,7 +12,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::arch;
-use crate::chase::{Cursor, Link};
+use crate::cursor::{Cursor, Link};
 use crate::random::{SplitMix64, mix};
 
 /// Bytes of a link, a pointer; also its alignment.

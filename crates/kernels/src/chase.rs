@@ -7,12 +7,9 @@
 //! each between branches; up to 12 on x86-64 and all on arm64 find a register of their own, more are left to the compiler,
 //! which keeps some in the stack: a few cycles more per load, which matters in L1 and L2 only.
 
-use core::marker::PhantomData;
-
 use crate::arch;
-
-/// Dependent loads of one round of a walk.
-pub const LOADS_PER_ROUND: u64 = 64;
+use crate::cursor::Cursor;
+use crate::loop_constants::LOADS_PER_ROUND;
 
 /// The most chases that [`walk_parallel`] follows at once.
 pub const PARALLEL_MAX: usize = 16;
@@ -20,43 +17,7 @@ pub const PARALLEL_MAX: usize = 16;
 /// Dependent loads of each chase in one round of [`walk_parallel`].
 pub const PARALLEL_LOADS_PER_ROUND: u64 = 16;
 
-/// What a node holds: a pointer to the next node.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct Link(pub(crate) *const Link);
-
-/// A node of a chain, alive as long as the chain's memory is borrowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor<'c> {
-    /// Points to a node: a pointer to a node, and so on without end, all valid and unchanged during `'c`.
-    pub(crate) node: *const Link,
-    chain: PhantomData<&'c ()>,
-}
-
-// SAFETY: a cursor only reads memory that is borrowed for `'c` and not written meanwhile.
-unsafe impl Send for Cursor<'_> {}
-
 impl Cursor<'_> {
-    /// # Safety
-    /// `node` and all that it leads to are nodes: aligned pointers to nodes, valid and unchanged for the lifetime.
-    pub(crate) const unsafe fn new(node: *const Link) -> Self {
-        Self { node, chain: PhantomData }
-    }
-
-    /// The next node.
-    #[must_use]
-    #[inline]
-    pub fn next(self) -> Self {
-        // SAFETY: a cursor stands on a node (promise of `new`).
-        let Link(node) = unsafe { self.node.read_volatile() };
-        Self { node, ..self }
-    }
-
-    /// Address of the node.
-    pub fn addr(self) -> usize {
-        self.node.addr()
-    }
-
     /// Makes `rounds * LOADS_PER_ROUND` dependent loads and returns where they end.
     #[must_use]
     #[inline(never)]
@@ -66,7 +27,8 @@ impl Cursor<'_> {
         }
         // SAFETY: a cursor stands on a node (promise of `new`), and there is a round.
         let node = unsafe { arch::walk(self.node, rounds) };
-        Self { node, ..self }
+        // SAFETY: it was reached from a node.
+        unsafe { Self::new(node) }
     }
 
     /// Makes so many dependent loads, in rounds as far as these go.

@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use crate::arch;
-
 named! {
     /// The instructions a kernel uses for its data; chosen at run time, never by a build flag.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,18 +18,6 @@ named! {
         Avx512 = "avx512",
         /// 128-bit Advanced SIMD, part of every arm64 Linux.
         Neon = "neon",
-    }
-}
-
-impl Isa {
-    /// Whether this CPU executes it and the operating system saves its registers.
-    pub fn is_present(self) -> bool {
-        arch::has(self)
-    }
-
-    /// The widest instruction set of this CPU.
-    pub fn widest() -> Self {
-        Self::ALL.into_iter().rev().find(|isa| isa.is_present()).unwrap_or(Self::ScalarU64)
     }
 }
 

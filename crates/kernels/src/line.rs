@@ -11,9 +11,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::arch;
-
-/// Spins between two looks at the abort flag, which lives on another line.
-const SPINS_PER_ABORT_CHECK: u32 = 1024;
+use crate::turn::{Turn, repeat};
 
 /// A word alone on two cache lines, since adjacent-line prefetchers work in pairs (Intel optimisation reference manual,
 /// "Data prefetching", spatial prefetcher: 128-byte aligned pairs).
@@ -72,13 +70,6 @@ pub fn pong(line: &Line, protocol: Protocol, rounds: u64, abort: &AtomicBool) ->
     bounce(line, protocol, Turn { take: 1, leave: 0 }, rounds, abort)
 }
 
-/// The value that gives a thread its turn, and the one that gives the partner his.
-#[derive(Clone, Copy)]
-pub(crate) struct Turn {
-    pub(crate) take: u32,
-    pub(crate) leave: u32,
-}
-
 #[inline(always)]
 fn bounce(line: &Line, protocol: Protocol, turn: Turn, rounds: u64, abort: &AtomicBool) -> u64 {
     match protocol {
@@ -91,24 +82,6 @@ fn bounce(line: &Line, protocol: Protocol, turn: Turn, rounds: u64, abort: &Atom
             is_ours
         }),
     }
-}
-
-/// Calls `hop` until it has succeeded `rounds` times or `abort` is set; returns the successes.
-#[inline(always)]
-pub(crate) fn repeat(rounds: u64, abort: &AtomicBool, mut hop: impl FnMut() -> bool) -> u64 {
-    for done in 0..rounds {
-        let mut spins = 0u32;
-        while !hop() {
-            spins += 1;
-            if spins == SPINS_PER_ABORT_CHECK {
-                if abort.load(Ordering::Relaxed) {
-                    return done;
-                }
-                spins = 0;
-            }
-        }
-    }
-    rounds
 }
 
 #[cfg(test)]

@@ -9,12 +9,10 @@
 //! Golden Cove; uops.info, `ADD_R64_I8`, latency 0 to 1).
 
 use crate::arch::{self, MISSING};
+use crate::loop_constants::MULTIPLY_FACTOR as FACTOR;
 
 /// Dependent multiplications of one round.
 pub const MULTIPLIES_PER_ROUND: u64 = 64;
-
-/// Odd, so that the product of odd numbers never becomes 0; the latency of the multiplier does not depend on it.
-pub(crate) const FACTOR: u32 = 0x9e37_79b1;
 
 /// Makes `rounds * MULTIPLIES_PER_ROUND` dependent 32-bit multiplications and returns the product.
 ///
@@ -125,25 +123,6 @@ pub fn cycles_per_multiply(vendor: &str, family: u32, model: u32) -> Option<f64>
     LATENCIES.iter().find(is_row).map(|row| row.cycles)
 }
 
-/// Latency of `mul w, w, w` in core cycles, by implementer and part of MIDR_EL1 (Linux, arch/arm64/include/asm/cputype.h).
-///
-/// Sources: Arm's software optimisation guide of the core, "Divide and multiply instructions", the W-form, and for the three of
-/// Neoverse LLVM's model of it (AArch64SchedNeoverse*.td, `WriteIM32`). Others are unknown to us.
-const ARM_LATENCIES: &[(u8, u16, f64)] = &[
-    // Cortex-A76, whose core Neoverse N1 has.
-    (0x41, 0xd0b, 2.0),
-    (0x41, 0xd0c, 2.0),
-    // Neoverse V1.
-    (0x41, 0xd40, 2.0),
-    // Neoverse N2.
-    (0x41, 0xd49, 2.0),
-];
-
-/// The same on arm64, by implementer and part of MIDR_EL1; `None` where we know no source.
-pub fn cycles_per_multiply_of_part(implementer: u8, part: u16) -> Option<f64> {
-    ARM_LATENCIES.iter().find(|row| (row.0, row.1) == (implementer, part)).map(|row| row.2)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,14 +159,6 @@ mod tests {
         for (vendor, family, model, cycles) in rows {
             assert_eq!(cycles_per_multiply(vendor, family, model), cycles, "{vendor} {family:#x} {model:#x}");
         }
-    }
-
-    #[test]
-    fn parts_of_arm64_are_known_by_implementer_and_part() {
-        assert_eq!(cycles_per_multiply_of_part(0x41, 0xd0c), Some(2.0));
-        // Ampere's part of the same number is another core.
-        assert_eq!(cycles_per_multiply_of_part(0xc0, 0xd0c), None);
-        assert_eq!(cycles_per_multiply_of_part(0x41, 0xd03), None);
     }
 
     #[test]

@@ -10,9 +10,7 @@
 
 use crate::arch;
 use crate::chain::{Chain, ChainError, LINE_BYTES, LINK_BYTES, Layout, Order, Position};
-
-/// Dependent loads of one round of a walk.
-pub const OFFSETS_PER_ROUND: u64 = 64;
+pub use crate::loop_constants::OFFSETS_PER_ROUND;
 
 /// Bytes whose links become offsets between two questions whether to go on.
 const SLICE_BYTES: usize = 1 << 20;
@@ -80,11 +78,6 @@ impl OffsetChase {
 /// The first word of a line.
 pub(crate) fn link_of(line: &[u8]) -> u64 {
     u64::from_ne_bytes(*line.first_chunk().expect("a line is longer than a word"))
-}
-
-/// Offsets of aligned words in a block of a power of two of bytes.
-pub(crate) fn mask_of(block: &[u8]) -> u64 {
-    (block.len() - LINK_BYTES) as u64
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! form of a rotation by 1 takes more micro-operations on Sandy Bridge to Skylake (uops.info, `ROR_R64_I1`).
 
 use crate::arch::{self, MISSING};
+use crate::loop_constants::{ROTATE_START as START, ROTATION_BITS};
 
 /// Dependent rotations of one round.
 pub const ROTATES_PER_ROUND: u64 = 64;
@@ -16,12 +17,6 @@ pub const ROTATES_PER_ROUND: u64 = 64;
 /// "Instruction tables" list since Nehalem and K8, and of one register on arm64 ("bitfield extract, one reg" in the software
 /// optimisation guide of Neoverse N1).
 pub const CYCLES_PER_ROTATE: f64 = 1.0;
-
-/// Where the chain starts: bits whose rotations by 7 are all different.
-pub(crate) const START: u64 = 0x0123_4567_89ab_cdef;
-
-/// Bits of one rotation; odd, so that 64 of them pass through every rotation of the word.
-pub(crate) const ROTATION_BITS: u32 = 7;
 
 /// Makes `rounds * ROTATES_PER_ROUND` dependent 64-bit rotations and returns the result.
 ///

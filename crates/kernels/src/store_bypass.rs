@@ -14,21 +14,14 @@
 //! ([`multiply`](crate::multiply)).
 
 use crate::arch::{self, MISSING};
+use crate::loop_constants::SLOTS;
+pub use crate::loop_constants::{BYPASS_FACTOR, SLOT_SHIFT};
 
 /// Steps of one round, each one load and one store.
 pub const STEPS_PER_ROUND: u64 = 16;
 
 /// Multiplications between a load and the address of the store behind it.
 pub const MULTIPLIES_PER_STEP: u32 = 5;
-
-/// Odd, so that no product of a node above 0 becomes 0; the latency of the multiplier does not depend on it.
-pub const FACTOR: u32 = 0x9e37_79b1;
-
-/// Nodes of the ring, and slots to store to: as many as a line holds.
-const SLOTS: usize = 8;
-
-/// What is left of a product of 32 bits to choose one of the slots.
-pub const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
 
 /// The two lines of the loop, and where in the ring it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +76,7 @@ mod tests {
         let (mut node, mut targets) = (0u64, [0; SLOTS]);
         for left in (1..=rounds).rev() {
             for _ in 0..STEPS_PER_ROUND {
-                let product = node * u64::from(FACTOR.wrapping_pow(MULTIPLIES_PER_STEP));
+                let product = node * u64::from(BYPASS_FACTOR.wrapping_pow(MULTIPLIES_PER_STEP));
                 targets[(product as u32 >> SLOT_SHIFT) as usize] = left;
                 node = (node + 3) % 8;
             }

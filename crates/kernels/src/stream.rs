@@ -8,9 +8,9 @@ use crate::arch::stream::{add, copy, read, scale, triad, write};
 use crate::arrays::Arrays;
 use crate::isa::Isa;
 use crate::operation::{Accounting, Operation, Store};
+use crate::stream_variant::{Operands, Sweep, Variant};
 
 mod known;
-pub(crate) mod naive;
 
 pub use known::WrongElements;
 
@@ -33,47 +33,9 @@ pub struct StreamLoop {
     sweep_large: Sweep,
 }
 
-/// Makes passes, at least one, over the arrays; its result is the checksum of a read, else 0.
-///
-/// # Safety
-/// The CPU has the instructions; the arrays of the operation are valid, exclusive and 64-byte aligned over `bytes`
-/// bytes, a positive multiple of [`ARRAY_GRANULE_BYTES`](crate::ARRAY_GRANULE_BYTES); there is at least one pass.
-pub(crate) type Sweep = unsafe fn(&Operands, u64) -> u64;
-
-/// One kernel of an operation: its instruction set, its kind of store, its code.
-pub(crate) struct Variant {
-    pub(crate) isa: Isa,
-    pub(crate) store: Store,
-    /// For blocks up to [`LARGE_ABOVE_BYTES`].
-    pub(crate) sweep: Sweep,
-    /// For larger blocks; often the same.
-    pub(crate) sweep_large: Sweep,
-}
-
-impl Variant {
-    /// One loop for blocks of all sizes.
-    pub(crate) const fn new(isa: Isa, store: Store, sweep: Sweep) -> Self {
-        Self { isa, store, sweep, sweep_large: sweep }
-    }
-}
-
 /// Larger blocks, all arrays together, are swept by the loop for large blocks, where there is one: above the second-level cache of any
 /// x86-64 core (the largest is the 3 MiB of Lion Cove; Intel optimisation reference manual).
 pub const LARGE_ABOVE_BYTES: usize = 4 << 20;
-
-/// What a sweep gets: starts of the arrays, null where the operation has none, and the bytes of each.
-pub(crate) struct Operands {
-    pub(crate) a: *mut u64,
-    pub(crate) b: *const u64,
-    pub(crate) c: *const u64,
-    pub(crate) bytes: usize,
-}
-
-/// The constant `s` of integer kernels, which is also what a write stores. STREAM 5.10 scales by 3.
-const FACTOR_U64: u64 = 3;
-
-/// The constant `s` of floating-point kernels, which is also what a write stores. STREAM 5.10 scales by 3.
-pub(crate) static FACTOR_F64: f64 = 3.0;
 
 /// The loops of an operation, narrowest instruction set first.
 const fn variants(operation: Operation) -> &'static [Variant] {
@@ -184,6 +146,7 @@ mod tests {
 
     use super::*;
     use crate::arrays::ARRAY_GRANULE_BYTES;
+    use crate::stream_naive;
 
     const ELEMENTS_MAX: usize = 4 * ARRAY_GRANULE_BYTES / 8;
 
@@ -196,11 +159,11 @@ mod tests {
         if kernel.isa == Isa::ScalarU64 || kernel.operation == Operation::Read && kernel.isa != Isa::ScalarF64
         {
             let mut a = start[0].to_vec();
-            let sum = naive::sweep_u64(kernel.operation, &mut a, start[1], start[2]);
+            let sum = stream_naive::sweep_u64(kernel.operation, &mut a, start[1], start[2]);
             return (a, sum.wrapping_mul(passes));
         }
         let [mut a, b, c] = start.map(|bits| bits.iter().copied().map(f64::from_bits).collect::<Vec<_>>());
-        let sum = naive::sweep_f64(kernel.operation, &mut a, &b, &c);
+        let sum = stream_naive::sweep_f64(kernel.operation, &mut a, &b, &c);
         let sums = f64::from_bits(sum) * passes as f64;
         (a.into_iter().map(f64::to_bits).collect(), if sum == 0 { 0 } else { sums.to_bits() })
     }

@@ -1,5 +1,6 @@
 //! Reads of the counter, with and without order, and batches of them to be priced. Which reads there are is the architecture's.
 
+use crate::arch::With;
 pub use crate::arch::ticks::*;
 
 /// A read that this CPU can execute.
@@ -7,12 +8,6 @@ pub use crate::arch::ticks::*;
 pub struct TickLoop {
     /// The CPU has the instruction.
     read: TickRead,
-}
-
-/// What is done with a read: a function that is known where it is used, so that nothing is called.
-pub(crate) trait With<R> {
-    /// Does it.
-    fn read(self, read: impl Fn() -> u64) -> R;
 }
 
 /// So many reads, summed up.

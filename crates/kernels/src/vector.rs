@@ -12,9 +12,6 @@
 use crate::arch;
 use crate::isa::Isa;
 
-/// Vector operations of one round.
-pub const OPERATIONS_PER_ROUND: u64 = 96;
-
 /// A saturating floating-point loop that this CPU can run.
 #[derive(Debug, Clone, Copy)]
 pub struct VectorLoop {
@@ -39,7 +36,7 @@ impl VectorLoop {
         self.isa
     }
 
-    /// Makes `rounds * OPERATIONS_PER_ROUND` vector operations and returns the sum of the first lane of all chains,
+    /// Makes 96 vector operations a round and returns the sum of the first lane of all chains,
     /// which is 12.
     pub fn run(&self, rounds: u64) -> f64 {
         // SAFETY: `new` has found the instructions; at least one round is asked for.

@@ -32,10 +32,9 @@ pub fn seconds(budget_s: Option<f64>) -> f64 {
 pub fn measure(session: &mut Session<'_>, seconds: f64) -> Selftest {
     session.deadline = Instant::now() + Duration::from_secs_f64(seconds) + GRACE;
     let cpu = *session.cpus.last().expect("a session has at least one CPU");
-    let mut found = Selftest::default();
-    found.resolution = subjects::measure(session, cpu, seconds, &mut found.without);
-    found.alarms = resolution::alarms(&found.resolution);
-    found
+    let mut without = Vec::new();
+    let resolution = subjects::measure(session, cpu, seconds, &mut without);
+    Selftest { alarms: resolution::alarms(&resolution), resolution, without }
 }
 
 /// What is outside the stated limits, a line each.

@@ -184,7 +184,7 @@ pub fn decode_entry(tail: &[u8]) -> Result<HistoryEntry, EntryError> {
         serde_json::from_slice(&rest[start..]).map_err(|error| EntryError::Broken(error.to_string()))?;
     match entry.schema {
         0 => Err(EntryError::Broken("it has no schema number".to_owned())),
-        ..=HISTORY_SCHEMA => Ok(entry),
+        1..=HISTORY_SCHEMA => Ok(entry),
         _ => Err(EntryError::Newer),
     }
 }

@@ -14,17 +14,6 @@ pub const SHARING_SCHEMA: u32 = 1;
 pub struct Sharing {
     /// Version of the document, `SHARING_SCHEMA` when written by this version.
     pub schema: u32,
-    /// What the addresses were learnt by.
-    pub source: SharingSource,
-    /// What there is to learn from here, the best first: what was taken, and why the rest was not or brought nothing.
-    #[serde(default)]
-    pub offers: Vec<SharingOffer>,
-    /// What that costs the program.
-    #[serde(default)]
-    pub cost: String,
-    /// What it needs.
-    #[serde(default)]
-    pub privilege: String,
     /// Wall time of watching, in seconds.
     pub seconds: f64,
     /// Samples asked for, per second of a thread's CPU time.
@@ -49,102 +38,15 @@ pub struct Sharing {
     pub read_shared: SharingMatrix,
     /// Times per second that the row's thread wakes the column's; `None` where that could not be seen.
     pub wakes: Option<SharingMatrix>,
+    /// Why they could not be seen.
+    #[serde(default)]
+    pub wakes_refused: Option<String>,
     /// Memory that more than one thread touches, most accesses first.
     pub regions: Vec<SharedRegion>,
     /// CPU time of watching over that of the threads watched; without what the kernel does for each sample.
     pub overhead: Option<f64>,
     /// What this way of looking cannot see, one sentence each.
     pub blind_spots: Vec<String>,
-    /// Who writes to pages that samples call shared; `None` where that was not asked for.
-    #[serde(default)]
-    pub writers: Option<SharedWriters>,
-}
-
-/// What the kernel said of who writes to pages that samples call shared.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SharedWriters {
-    /// What it amounts to.
-    pub sentence: String,
-    /// Why nobody was asked; `None` if pages could be protected.
-    pub refused: Option<String>,
-    /// Times that pages were protected anew.
-    pub epochs: u64,
-    /// Pages that were protected at least once.
-    pub pages: u64,
-    /// Writes that waited.
-    pub faults: u64,
-    /// For how long one waited until it was let through, protecting included, in microseconds: the mean of writes in sidestep itself,
-    /// meanwhile.
-    pub fault_us: Option<SharedAmount>,
-    /// Of how many.
-    pub fault_us_count: u64,
-    /// The time of all writes that waited over the CPU time of the program.
-    pub overhead: Option<f64>,
-    /// Pairs of threads that touch a stretch in common, of which pages were protected.
-    pub pairs: Vec<WriterPair>,
-}
-
-/// Two threads that touch a stretch in common, and which pages of it each writes to.
-///
-/// Each time that a page is protected the kernel names the first who writes to it. One after the other on a page, these are
-/// turns; where the second is another thread than the first, the page has changed hands.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WriterPair {
-    /// The threads, counted from 0 in `Sharing::threads`.
-    pub threads: [usize; 2],
-    /// They share at least a hundredth of their accesses where one of them writes.
-    pub is_called: bool,
-    /// How often each was the first to write to a page of what they have in common.
-    pub first_writes: [u64; 2],
-    /// Turns of these two on one page.
-    pub turns: u64,
-    /// Such in which the page changed hands.
-    pub changes: u64,
-    /// Changes over those that chance would bring, were each page both threads' alike: 0 where each has pages of its own. `None`
-    /// where too little was seen.
-    pub mixing: Option<SharedAmount>,
-    /// What that amounts to.
-    pub verdict: WriterVerdict,
-}
-
-/// Do two threads write to the same pages?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WriterVerdict {
-    /// Yes.
-    SamePages,
-    /// Each writes to pages of its own.
-    OwnPages,
-    /// Too little was seen of one of them, or it only reads.
-    #[default]
-    Untold,
-}
-
-/// What addresses are learnt by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SharingSource {
-    /// Nothing was watched.
-    #[default]
-    None,
-    /// The kernel's clock samples the registers; the instruction is decoded.
-    ClockRegisters,
-    /// A library loaded into the program samples its registers in a signal handler; the instruction is decoded.
-    SignalRegisters,
-}
-
-/// Something that could tell who shares what.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SharingOffer {
-    /// What it is.
-    pub name: String,
-    /// Why it was not taken, or that it brought nothing; `None` if it was and did.
-    pub refused: Option<String>,
 }
 
 /// One thread that was watched.

@@ -4,7 +4,7 @@ mod metrics;
 
 use record::{ClockEvent, ClockFault, ClockHappening, ClockWatchSummary};
 
-pub use metrics::{ClockMetrics, MetricsFormat, clock_metrics};
+pub use metrics::{ClockMetrics, clock_metrics};
 
 use crate::escape::plain;
 use crate::number::{duration_ns, short};

@@ -1,8 +1,6 @@
-//! Text from outside made harmless for the place where it will stand: a terminal, markup, a script block, CSV.
+//! Text from outside made harmless for the place where it will stand: a terminal, markup, a shell, CSV.
 //!
 //! Host names, CPU names, DMI strings and command lines are written by others; a record may come by mail.
-
-use std::fmt::Write;
 
 /// Stands for a character that must not reach the reader.
 const REPLACEMENT: char = '\u{fffd}';
@@ -42,21 +40,13 @@ pub(crate) fn markup(text: &str) -> String {
     escaped
 }
 
-/// JSON for a `<script>` block: no `<` is left, so no tag, end tag or comment can begin inside it, and no
-/// character that deceives a reader of the source. The value stays the same.
-pub(crate) fn script_json(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    let mut units = [0; 2];
-    for c in json.chars() {
-        if c == '<' || is_deceptive(c) {
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(escaped, "\\u{unit:04x}");
-            }
-        } else {
-            escaped.push(c);
-        }
+/// An argument as a shell needs it.
+pub fn shell_word(argument: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(safe) {
+        return argument.to_owned();
     }
-    escaped
+    format!("'{}'", plain(argument).replace('\'', "'\\''"))
 }
 
 /// One field of a CSV row, quoted where RFC 4180 asks for it. A leading `=`, `+`, `-` or `@` of a text gets
@@ -71,7 +61,7 @@ pub(crate) fn csv_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{csv_text, markup, plain, script_json};
+    use super::{csv_text, markup, plain, shell_word};
 
     #[test]
     fn nothing_that_steers_a_terminal_is_left() {
@@ -93,11 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn json_in_a_script_block_cannot_close_the_block_and_stays_the_same_value() {
-        let value = serde_json::json!({"name": "</script><!--<script>\u{2028}"});
-        let escaped = script_json(&value.to_string());
-        assert!(!escaped.contains('<') && !escaped.contains('\u{2028}'));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+    fn arguments_are_quoted_only_where_a_shell_needs_it() {
+        for (argument, expected) in
+            [("--cpus", "--cpus"), ("0-3,8", "0-3,8"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''")]
+        {
+            assert_eq!(shell_word(argument), expected);
+        }
     }
 
     #[test]

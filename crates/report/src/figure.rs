@@ -5,17 +5,16 @@ mod clocks;
 mod latency;
 mod levels;
 mod pairs;
+pub(crate) mod sockets;
 mod stream;
 mod translation;
 mod wake;
 
 use models::interconnect::SocketAccount;
 use record::Record;
-use serde_json::Value;
 
-use crate::draw::{Chart, Svg};
-use crate::page::Table;
-use crate::{plan, sockets};
+use crate::page::Drawn;
+use crate::plan;
 pub(crate) use pairs::line_transfer;
 
 /// A picture that a report may hold.
@@ -25,10 +24,8 @@ pub enum Figure {
     Levels,
     /// Bandwidth against block size.
     Bandwidth,
-    /// Latency over block size and stride, base pages.
+    /// Latency over block size and stride, with the smallest pages.
     LatencySurface,
-    /// The same with huge pages.
-    LatencySurfaceHuge,
     /// The same as numbers in coloured cells.
     LatencyHeatmap,
     /// STREAM by CPU, node and machine.
@@ -58,19 +55,13 @@ pub enum Figure {
 }
 
 /// Every figure in the order of the report: its name, its heading, and words in the names of the probes that fill it.
-const FIGURES: [(Figure, &str, &str, &[&str]); 17] = [
+const FIGURES: [(Figure, &str, &str, &[&str]); 16] = [
     (Figure::Levels, "levels", "Cache sizes: found and claimed", &["level", "latency", "surface"]),
     (Figure::Bandwidth, "bandwidth", "Bandwidth against block size", &["bandwidth"]),
     (
         Figure::LatencySurface,
         "latency-surface",
-        "Latency over block size and stride, base pages",
-        &["surface", "latency"],
-    ),
-    (
-        Figure::LatencySurfaceHuge,
-        "latency-surface-huge",
-        "Latency over block size and stride, huge pages",
+        "Latency over block size and stride",
         &["surface", "latency"],
     ),
     (Figure::LatencyHeatmap, "latency-heatmap", "Latency, cell by cell", &["surface", "latency"]),
@@ -90,7 +81,7 @@ const FIGURES: [(Figure, &str, &str, &[&str]); 17] = [
 
 impl Figure {
     /// Every figure, in the order of the report.
-    pub fn all() -> [Self; 17] {
+    pub fn all() -> [Self; 16] {
         FIGURES.map(|(figure, ..)| figure)
     }
 
@@ -115,52 +106,17 @@ impl Figure {
     }
 }
 
-/// A figure ready to be placed.
-#[derive(Debug, Clone)]
-pub(crate) struct Drawn {
-    pub(crate) svg: Svg,
-    /// How to read it: one or two sentences.
-    pub(crate) reading: String,
-    /// Its numbers; without rows where they stand elsewhere.
-    pub(crate) table: Table,
-    /// Traces and layout for plotly; `None` where the picture says all.
-    pub(crate) interactive: Option<Value>,
-    pub(crate) needs_webgl: bool,
-}
-
-impl Drawn {
-    /// A chart, on paper and for the page's script; `None` if it is empty.
-    pub(crate) fn of(
-        chart: &dyn Chart,
-        name: &str,
-        reading: impl Into<String>,
-        table: Table,
-    ) -> Option<Self> {
-        (!chart.is_empty()).then(|| Self {
-            interactive: Some(chart.interactive()),
-            needs_webgl: chart.needs_webgl(),
-            ..Self::still(chart.draw(name), reading, table)
-        })
-    }
-
-    /// A picture that says all.
-    pub(crate) fn still(svg: Svg, reading: impl Into<String>, table: Table) -> Self {
-        Self { svg, reading: reading.into(), table, interactive: None, needs_webgl: false }
-    }
-}
-
 /// Draws a figure, or says why there is none; `account` is what the models make of measured sockets.
 pub(crate) fn draw(
     record: &Record,
     account: Option<&SocketAccount>,
     figure: Figure,
 ) -> Result<Drawn, String> {
-    let sockets = record.sockets.as_ref();
+    let measured = record.sockets.as_ref();
     let drawn = match figure {
         Figure::Levels => levels::draw(record),
         Figure::Bandwidth => bandwidth::draw(record),
-        Figure::LatencySurface => latency::surface(record, 0, figure.name()),
-        Figure::LatencySurfaceHuge => latency::surface(record, 1, figure.name()),
+        Figure::LatencySurface => latency::surface(record),
         Figure::LatencyHeatmap => latency::heat_map(record),
         Figure::Stream => stream::draw(record),
         Figure::LineTransfer => pairs::line_transfer(&record.cores.line_transfer, figure.name()),
@@ -170,14 +126,14 @@ pub(crate) fn draw(
         Figure::ClockOffsets => clocks::offsets(record),
         Figure::ClockDrift => clocks::drift(record),
         Figure::ClockPrices => clocks::prices(record),
-        Figure::SocketLinks => sockets.zip(account).and_then(|(sockets, of)| sockets::links(sockets, of)),
-        Figure::SocketLatency => sockets.and_then(|sockets| sockets::latency(sockets, account)),
-        Figure::SocketBandwidth => sockets.and_then(sockets::bandwidth),
-        Figure::SocketTogether => sockets.and_then(sockets::together),
+        Figure::SocketLinks => measured.zip(account).and_then(|(measured, of)| sockets::links(measured, of)),
+        Figure::SocketLatency => measured.and_then(|measured| sockets::latency(measured, account)),
+        Figure::SocketBandwidth => measured.and_then(sockets::bandwidth),
+        Figure::SocketTogether => measured.and_then(sockets::together),
     };
     drawn.ok_or_else(|| match figure {
         Figure::Levels if !record.levels.caches.is_empty() => {
-            "Sizes of caches: undetermined; the table says why.".to_owned()
+            "Sizes of caches: undetermined; the table above has what each level takes.".to_owned()
         }
         _ => plan::why_missing(record, figure.row().3),
     })

@@ -1,7 +1,7 @@
 //! How results are called: one name per series, whoever shows it.
 
 use machine::{Bytes, CpuId, CpuSet};
-use record::Scope;
+use record::{Scope, StreamResult};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,6 +18,11 @@ pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
         "non_temporal" => format!("{kernel} {isa} non-temporal"),
         other => format!("{kernel} {isa} {other}"),
     }
+}
+
+/// Kernel, instruction set and store.
+pub(crate) fn kernel_of(result: &StreamResult) -> (&str, &str, &str) {
+    (&result.kernel, &result.isa, &result.store)
 }
 
 /// The same in the least space, for the terminal: `triad nt`.

@@ -4,21 +4,20 @@
 
 mod columns;
 mod csv;
-pub(crate) mod html;
+mod html;
 mod markdown;
 mod table;
 mod terminal;
 
-use serde_json::Value;
-
-use crate::figure::Drawn;
-pub(crate) use csv::digits;
+use crate::draw::{Chart, Svg};
 pub(crate) use table::{Cell, Column, Kind, Row, Rows, Table};
 pub use terminal::paragraph;
 
 /// One page: the answer first, then what it rests on.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
+    /// What kind of page it is, behind the name of the program; empty where the subject says it.
+    pub(crate) kind: &'static str,
     /// What the page is about: a machine, a comparison.
     pub(crate) subject: String,
     /// The verdict in one sentence, with its number.
@@ -99,9 +98,29 @@ pub(crate) struct Section {
     pub(crate) id: &'static str,
     /// Empty for a part that needs no heading.
     pub(crate) title: String,
-    /// Shown on a terminal with `--long` only; elsewhere always.
-    pub(crate) is_detail: bool,
+    pub(crate) depth: Depth,
+    /// Of pages that are read by chapters: the one it is of.
+    pub(crate) chapter: Option<&'static Chapter>,
     pub(crate) blocks: Vec<Block>,
+}
+
+/// How much of the page a reader asks for before a section is shown; HTML and CSV always have all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Depth {
+    #[default]
+    First,
+    /// With `--long`.
+    Long,
+    /// In HTML only: what a terminal has in other words, or cannot show.
+    Report,
+}
+
+/// Sections under one heading of the HTML page, which can be folded and is reached from the top.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Chapter {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) is_folded: bool,
 }
 
 impl Section {
@@ -110,7 +129,7 @@ impl Section {
         self.blocks.iter().any(|block| match block {
             Block::Figure(_) => false,
             Block::Table(table) => !table.is_data,
-            Block::Text(_) | Block::List(_) | Block::Facts(_) | Block::Command(_) => true,
+            Block::Text(_) | Block::List(_) | Block::Facts(_) | Block::Command(_) | Block::Card(_) => true,
         })
     }
 
@@ -120,7 +139,31 @@ impl Section {
 
     /// The same, but a detail.
     pub(crate) fn detailed(self) -> Self {
-        Self { is_detail: true, ..self }
+        Self { depth: Depth::Long, ..self }
+    }
+
+    /// The same, a detail if that holds.
+    pub(crate) fn detailed_if(self, is_detail: bool) -> Self {
+        if is_detail { self.detailed() } else { self }
+    }
+
+    /// The same, of a chapter.
+    pub(crate) fn within(self, chapter: &'static Chapter) -> Self {
+        Self { chapter: Some(chapter), ..self }
+    }
+
+    /// The same, in HTML only.
+    pub(crate) fn of_report(self) -> Self {
+        Self { depth: Depth::Report, ..self }
+    }
+
+    /// Whether words show it to a reader who asked for everything, or did not.
+    fn is_shown(&self, is_long: bool) -> bool {
+        match self.depth {
+            Depth::First => true,
+            Depth::Long => is_long,
+            Depth::Report => false,
+        }
     }
 
     pub(crate) fn with(mut self, block: Block) -> Self {
@@ -150,7 +193,7 @@ impl Section {
     pub(crate) fn figure(self, name: &'static str, heading: impl Into<String>, drawn: Option<Drawn>) -> Self {
         let heading = heading.into();
         match drawn {
-            Some(drawn) => self.with(Block::Figure(Box::new(Placed { name, heading, drawn }))),
+            Some(drawn) => self.with(Block::Figure(Box::new(Placed { name, heading, drawn: Ok(drawn) }))),
             None => self,
         }
     }
@@ -182,16 +225,48 @@ pub(crate) enum Block {
     Table(Table),
     /// A command to copy: on a line of its own, however long.
     Command(String),
+    /// A picture; in HTML a table behind it is folded, as its numbers.
     Figure(Box<Placed>),
+    Card(Card),
 }
 
-/// A picture with its name and heading; on a terminal its table stands elsewhere on the page.
+/// A statement with what it rests on, as a thing of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) statement: Statement,
+    pub(crate) facts: Vec<(String, String)>,
+}
+
+/// A picture with its name and heading, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     /// A word of ours.
     pub(crate) name: &'static str,
     pub(crate) heading: String,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: Result<Drawn, String>,
+}
+
+/// A figure ready to be placed.
+#[derive(Debug, Clone)]
+pub(crate) struct Drawn {
+    pub(crate) svg: Svg,
+    /// How to read it: one or two sentences.
+    pub(crate) reading: String,
+    /// Its numbers; without rows where they stand elsewhere.
+    pub(crate) table: Table,
+}
+
+impl Drawn {
+    /// A chart on paper; `None` if it is empty.
+    pub(crate) fn of(
+        chart: &dyn Chart,
+        name: &str,
+        reading: impl Into<String>,
+        table: Table,
+    ) -> Option<Self> {
+        let reading = reading.into();
+        (!chart.is_empty()).then(|| Self { svg: chart.draw(name), reading, table })
+    }
 }
 
 impl Page {
@@ -202,15 +277,6 @@ impl Page {
             _ => None,
         })
     }
-}
-
-/// The document of a page, for the page that carries it.
-#[derive(Debug, Clone)]
-pub struct Carried<'a> {
-    /// The JSON.
-    pub document: &'a Value,
-    /// The name it is saved by.
-    pub file: &'static str,
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ mod tests {
     use record::Planted;
 
     use super::*;
-    use crate::{Html, Terminal, check_up_page, html};
+    use crate::{Terminal, check_up_page};
 
     #[test]
     fn what_is_planted_comes_first_and_who_else_was_at_work_is_on_both_pages() {
@@ -66,8 +66,8 @@ mod tests {
             elapsed_s: None,
         });
         let pages = |record: &Record| {
-            let text = check_up_page(record, None).terminal(Terminal::default(), true);
-            [text, html(record, None, Html { script: false })]
+            let page = check_up_page(record, None, None);
+            [page.terminal(Terminal::default(), true), page.html()]
         };
         for page in pages(&record) {
             assert!(page.contains("epoch 2 of 3: steal 4.0 %") && page.contains("to give this"), "{page}");

@@ -28,11 +28,12 @@ mod schedulers;
 mod selftest;
 mod simulated;
 pub(crate) mod socket_account;
+mod socket_words;
 mod toggles;
 mod workloads;
 
 pub use bill::bill_page;
-pub use check_up::check_up_page;
+pub use check_up::{check_up_page, results_page};
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
 pub use clusters::clusters_page;

@@ -1,6 +1,6 @@
 //! The instructions at a sample: which memory they touch, and which units the first needs.
 
-use host::live::{Code, Registers};
+use host::live::Registers;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess,
     Register, UsedMemory,
@@ -13,6 +13,41 @@ const STACK_BYTES: u64 = 64 << 10;
 
 /// Instructions are followed so far: a straight run between branches is seldom longer.
 const RUN_MAX: usize = 16;
+
+/// Code that is looked at before a sample: some 8 instructions of 4 bytes, and as much again to find where they begin.
+pub const CODE_BEFORE_BYTES: usize = 64;
+/// Code that is looked at from a sample on: some 16 instructions of 4 bytes. One alone has at most 15; Intel SDM vol. 2, section 2.3.11.
+const CODE_BYTES: usize = 64;
+
+/// The code around a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    bytes: [u8; CODE_BEFORE_BYTES + CODE_BYTES],
+    /// The bytes that could be read; the instruction that comes next begins at `CODE_BEFORE_BYTES`.
+    readable: [usize; 2],
+}
+
+impl Code {
+    /// By a reader of an address into a buffer, which says how many bytes were there; `None` if there is not one at the sample.
+    pub fn read(ip: u64, mut reader: impl FnMut(u64, &mut [u8]) -> Option<usize>) -> Option<Self> {
+        let mut bytes = [0; CODE_BEFORE_BYTES + CODE_BYTES];
+        let (before, after) = bytes.split_at_mut(CODE_BEFORE_BYTES);
+        let length = reader(ip, after).filter(|length| *length > 0)?;
+        let whole = ip.checked_sub(CODE_BEFORE_BYTES as u64).and_then(|start| reader(start, before));
+        let first = if whole == Some(CODE_BEFORE_BYTES) { 0 } else { CODE_BEFORE_BYTES };
+        Some(Self { bytes, readable: [first, CODE_BEFORE_BYTES + length.min(CODE_BYTES)] })
+    }
+
+    /// From the sample on.
+    pub fn after(&self) -> &[u8] {
+        &self.bytes[CODE_BEFORE_BYTES..self.readable[1]]
+    }
+
+    /// Up to the sample; empty if that could not be read.
+    pub fn before(&self) -> &[u8] {
+        &self.bytes[self.readable[0]..CODE_BEFORE_BYTES]
+    }
+}
 
 /// The instruction that comes next, the one before, and those that are certain to follow: up to the first branch.
 ///

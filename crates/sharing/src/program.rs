@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use host::live::{Code, ProgramFile, RegisterSample, read_process_memory};
+use host::live::{ProgramFile, RegisterSample, read_process_memory};
 use host::{AddressSpace, MappedRange, Root};
 
-use crate::instruction::Run;
+use crate::instruction::{Code, Run};
 use crate::symbols::Symbols;
 use crate::touch::{Extent, Object};
 
@@ -115,20 +115,12 @@ impl Programs {
         let look = self.look;
         let known = |known: &Known| known.look.is_none_or(|of| of == look);
         let program = self.by_pid.entry(sample.pid).or_default();
-        if sample.code.is_some() || !program.runs.get(&sample.ip).is_some_and(known) {
+        if !program.runs.get(&sample.ip).is_some_and(known) {
             program.refresh(&self.root, sample.pid, sample.ip, look);
             let is_32_bit = sample.registers.is_some_and(|registers| registers.is_32_bit);
-            let around = |code: &Code| Run::around(code, sample.ip, is_32_bit);
-            // What the sampler read in place may be cut within an instruction by the end of a page.
-            let run = sample.code.as_deref().and_then(around).map_or_else(
-                || {
-                    program
-                        .code(sample)
-                        .ok_or(Unread::NoCode)
-                        .and_then(|code| around(&code).ok_or(Unread::NoInstruction))
-                },
-                Ok,
-            );
+            let code = program.code(sample).ok_or(Unread::NoCode);
+            let run =
+                code.and_then(|code| Run::around(&code, sample.ip, is_32_bit).ok_or(Unread::NoInstruction));
             let is_of_file =
                 program.space.find(sample.ip).is_some_and(|range| range.inode != 0 && !range.is_writable);
             let known = Known { run, look: (!is_of_file).then_some(look) };

@@ -50,7 +50,7 @@ impl Tally {
         Self { enough, ..Self::default() }
     }
 
-    /// Takes what one look at the source has brought. Rings of several CPUs have no common order, so samples come last: a
+    /// Takes what one look at the rings has brought. Rings of several CPUs have no common order, so samples come last: a
     /// program that was begun in the same look is known by then.
     pub(super) fn take(&mut self, observations: Vec<Observation>) {
         self.programs.begin_look();
@@ -93,11 +93,6 @@ impl Tally {
         for sample in &samples {
             self.sample(sample);
         }
-    }
-
-    /// CPU time of all threads so far, as far as it is known.
-    pub(super) fn cpu_s(&self, rate_hz: f64) -> f64 {
-        self.threads.iter().map(|watched| watched.cpu_s(rate_hz)).sum()
     }
 
     /// True once there are as many samples that touch memory as were asked for.

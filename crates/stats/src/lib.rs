@@ -65,6 +65,6 @@ pub use quantile::{
 pub use random::{Arm, Random, random_pairs, random_quads};
 pub use stopping::{Step, Stopping};
 pub use student::{STANDARD_ERRORS_OF_95, normal_cdf, normal_quantile, student_quantile, student_two_sided};
-pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
+pub use verdict::{Comparison, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
 pub use windows::{Across, EstimateOptions, PriorSpread, estimate, pooled_spread};

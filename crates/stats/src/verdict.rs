@@ -51,17 +51,6 @@ impl Verdict {
     }
 }
 
-/// Which way a difference goes that is there, be it negligible or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// The second takes less time.
-    Shorter,
-    /// The second takes more time.
-    Longer,
-}
-
 /// A comparison of durations, on the log of their ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -154,16 +143,6 @@ impl Comparison {
         match self.verdict(margin) {
             Verdict::Faster | Verdict::Slower if q.is_nan() || q > LEVEL_OF_ALARMS => Verdict::Inconclusive,
             verdict => verdict,
-        }
-    }
-
-    /// Which way it goes, if the 95 % interval excludes no change: with `Equivalent` a difference that is real but
-    /// negligible, with `Inconclusive` one whose size is not known.
-    pub fn direction(&self) -> Option<Direction> {
-        match self.interval? {
-            interval if interval.low > 1.0 => Some(Direction::Longer),
-            interval if interval.high < 1.0 => Some(Direction::Shorter),
-            _ => None,
         }
     }
 
@@ -270,21 +249,16 @@ mod tests {
 
     #[test]
     fn each_rule_of_the_verdict_holds_where_the_others_do_not() {
-        let (longer, shorter) = (Some(Direction::Longer), Some(Direction::Shorter));
-        for (comparison, verdict, direction) in [
-            (made(1.004, [1.001, 1.007], [1.002, 1.006]), Verdict::Equivalent, longer),
-            (made(1.001, [0.995, 1.012], [0.996, 1.009]), Verdict::Equivalent, None),
-            (made(1.020, [1.001, 1.040], [1.004, 1.036]), Verdict::Slower, longer),
-            (made(0.970, [0.950, 0.990], [0.955, 0.985]), Verdict::Faster, shorter),
+        for (comparison, verdict) in [
+            (made(1.004, [1.001, 1.007], [1.002, 1.006]), Verdict::Equivalent),
+            (made(1.001, [0.995, 1.012], [0.996, 1.009]), Verdict::Equivalent),
+            (made(1.020, [1.001, 1.040], [1.004, 1.036]), Verdict::Slower),
+            (made(0.970, [0.950, 0.990], [0.955, 0.985]), Verdict::Faster),
             // Real, and its estimate inside the margin, but perhaps beyond it.
-            (made(1.008, [1.001, 1.015], [1.002, 1.014]), Verdict::Inconclusive, longer),
-            (made(1.020, [0.990, 1.050], [0.995, 1.045]), Verdict::Inconclusive, None),
+            (made(1.008, [1.001, 1.015], [1.002, 1.014]), Verdict::Inconclusive),
+            (made(1.020, [0.990, 1.050], [0.995, 1.045]), Verdict::Inconclusive),
         ] {
-            assert_eq!(
-                (comparison.verdict(0.01), comparison.direction()),
-                (verdict, direction),
-                "{comparison:?}"
-            );
+            assert_eq!(comparison.verdict(0.01), verdict, "{comparison:?}");
         }
     }
 

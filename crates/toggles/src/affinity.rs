@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use host::{Bindings, Bound, Door, DoorError, Target};
+use host::{Bindings, Bound, SystemWriter, SystemWriterError, Target};
 use machine::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
@@ -88,11 +88,14 @@ pub struct Affinities {
 ///
 /// # Errors
 /// What is bound cannot be read.
-pub fn remember(door: &mut impl Door, entries: &[Entry]) -> Result<Option<Affinities>, DoorError> {
+pub fn remember(
+    writer: &mut impl SystemWriter,
+    entries: &[Entry],
+) -> Result<Option<Affinities>, SystemWriterError> {
     if !entries.iter().any(switches_cpus) {
         return Ok(None);
     }
-    let bindings = door.bindings()?;
+    let bindings = writer.bindings()?;
     let leaving = leaving(entries, &bindings).intersection(&bindings.online);
     if leaving.is_empty() {
         let Bindings { online, .. } = bindings;
@@ -279,8 +282,8 @@ fn parse_thread(text: &str) -> Option<ThreadId> {
 
 /// Puts back all that a journal holds: first what was switched, then, if that is back, which CPUs are there and what was
 /// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are told.
-pub fn put_back(door: &mut impl Door, journal: &Journal, force: bool) -> Vec<Restored> {
-    let mut results = restore(door, &journal.entries, force);
+pub fn put_back(writer: &mut impl SystemWriter, journal: &Journal, force: bool) -> Vec<Restored> {
+    let mut results = restore(writer, &journal.entries, force);
     let with_smt = journal.entries.iter().any(switches_smt);
     // A CPU that SMT brought shows a value that nobody wrote, and is looked at next.
     let is_back =
@@ -288,28 +291,28 @@ pub fn put_back(door: &mut impl Door, journal: &Journal, force: bool) -> Vec<Res
     if let Some(affinities) = &journal.affinities
         && results.iter().all(is_back)
     {
-        let cpus = if with_smt { bring_cpus_back(door, affinities, force) } else { Vec::new() };
+        let cpus = if with_smt { bring_cpus_back(writer, affinities, force) } else { Vec::new() };
         results.retain(|result| cpus.iter().all(|cpu| cpu.entry.target != result.entry.target));
         results.extend(cpus);
         if results.iter().all(Restored::is_settled) {
-            results.extend(rebind(door, affinities, force));
+            results.extend(rebind(writer, affinities, force));
         }
     }
     if let Some(pins) = &journal.pins {
-        results.extend(unpin(door, pins));
+        results.extend(unpin(writer, pins));
     }
     results
 }
 
 /// After SMT was switched: makes the CPUs that are there the ones that were. What SMT brought goes again, and what it took
 /// comes; a CPU that somebody else took is told. A machine that does not list its CPUs shows no difference.
-fn bring_cpus_back(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec<Restored> {
+fn bring_cpus_back(writer: &mut impl SystemWriter, affinities: &Affinities, force: bool) -> Vec<Restored> {
     let list = Target::File { path: ONLINE_CPUS.to_owned() };
     let unread = |why: String| {
         let entry = Entry { target: list.clone(), old: affinities.online.to_string(), ours: Vec::new() };
         vec![Restored { entry, fate: Fate::Failed(why) }]
     };
-    let now = match door.read(&list) {
+    let now = match writer.read(&list) {
         Err(error) if is_gone(&error) => return Vec::new(),
         Err(error) => return unread(error.to_string()),
         Ok(text) => match CpuSet::from_list(&text) {
@@ -324,25 +327,25 @@ fn bring_cpus_back(door: &mut impl Door, affinities: &Affinities, force: bool) -
         let is_ours = came.contains(cpu) || affinities.leaving.contains(cpu);
         let ours = if is_ours { vec![new.to_owned()] } else { Vec::new() };
         let entry = Entry { target: online_file(cpu), old: old.to_owned(), ours };
-        let fate = restore_one(door, &entry, force);
+        let fate = restore_one(writer, &entry, force);
         Restored { entry, fate }
     };
     cpus.iter().map(of_cpu).collect()
 }
 
 /// The same for a state in which everything shows its old value again.
-pub(crate) fn all_as_before(door: &mut impl Door, affinities: &Affinities, entries: &[Entry]) {
+pub(crate) fn all_as_before(writer: &mut impl SystemWriter, affinities: &Affinities, entries: &[Entry]) {
     if entries.iter().any(switches_smt) {
-        bring_cpus_back(door, affinities, false);
+        bring_cpus_back(writer, affinities, false);
     }
-    rebind(door, affinities, false);
+    rebind(writer, affinities, false);
 }
 
 /// Compares what is bound now with what was, and puts back what the kernel changed; tells every difference.
-pub fn rebind(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec<Restored> {
+pub fn rebind(writer: &mut impl SystemWriter, affinities: &Affinities, force: bool) -> Vec<Restored> {
     let mut differences = Vec::new();
     for remembered in affinities.all() {
-        if let Some(fate) = rebind_one(door, affinities, &remembered, force) {
+        if let Some(fate) = rebind_one(writer, affinities, &remembered, force) {
             let Remembered { target, cpus: old, .. } = remembered;
             let entry = Entry { target, old: old.to_owned(), ours: Vec::new() };
             differences.push(Restored { entry, fate });
@@ -353,13 +356,13 @@ pub fn rebind(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec
 
 /// What became of one binding; `None` if it is as before, or what was bound is gone.
 fn rebind_one(
-    door: &mut impl Door,
+    writer: &mut impl SystemWriter,
     affinities: &Affinities,
     remembered: &Remembered,
     force: bool,
 ) -> Option<Fate> {
     let Remembered { target, cpus: old, is_kernel_thread } = remembered;
-    let now = match door.read(target) {
+    let now = match writer.read(target) {
         Ok(now) => now,
         Err(error) if is_gone(&error) => return None,
         Err(error) => return Some(Fate::Failed(error.to_string())),
@@ -374,11 +377,11 @@ fn rebind_one(
     if !force && !is_of_the_kernel {
         return Some(Fate::Foreign(now));
     }
-    if let Err(error) = door.write(target, old) {
+    if let Err(error) = writer.write(target, old) {
         // A thread of the kernel that takes no writes is bound by the kernel.
         return (!is_gone(&error) && !is_kernel_thread).then(|| Fate::Failed(refusal(target, &error)));
     }
-    Some(match door.read(target) {
+    Some(match writer.read(target) {
         Ok(after) if !affinities.is_same(target, old, &after) => {
             if *is_kernel_thread {
                 return None;
@@ -395,20 +398,20 @@ fn rebind_one(
     })
 }
 
-fn source(error: &DoorError) -> Option<&io::Error> {
+fn source(error: &SystemWriterError) -> Option<&io::Error> {
     match error {
-        DoorError::Read { source, .. } | DoorError::Write { source, .. } => Some(source),
+        SystemWriterError::Read { source, .. } | SystemWriterError::Write { source, .. } => Some(source),
         _ => None,
     }
 }
 
 /// The number of the error by which the kernel refused.
-pub(crate) fn refusal_code(error: &DoorError) -> Option<i32> {
+pub(crate) fn refusal_code(error: &SystemWriterError) -> Option<i32> {
     source(error).and_then(io::Error::raw_os_error)
 }
 
 /// True if the thread ended, or the cpuset or interrupt was removed.
-pub(crate) fn is_gone(error: &DoorError) -> bool {
+pub(crate) fn is_gone(error: &SystemWriterError) -> bool {
     /// `ESRCH`, include/uapi/asm-generic/errno-base.h.
     const NO_SUCH_PROCESS: i32 = 3;
     source(error).is_some_and(|error| {
@@ -417,7 +420,7 @@ pub(crate) fn is_gone(error: &DoorError) -> bool {
 }
 
 /// Why the kernel did not take an affinity.
-fn refusal(target: &Target, error: &DoorError) -> String {
+fn refusal(target: &Target, error: &SystemWriterError) -> String {
     /// `EPERM`, include/uapi/asm-generic/errno-base.h, as the two below.
     const PERM: i32 = 1;
     /// `EIO`.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use host::{Disk, Door, DoorError, Target};
+use host::{Disk, SystemWriter, SystemWriterError, Target};
 
 use crate::affinity::{all_as_before, is_list_of_cpus, is_online_file, put_back, remember, switches_smt};
 use crate::journal::{self, Entry, Journal, Owner, Unreadable};
@@ -33,7 +33,7 @@ pub enum ExperimentError {
     Journal(io::Error),
     /// A value cannot be read or written.
     #[error(transparent)]
-    Door(#[from] DoorError),
+    SystemWriter(#[from] SystemWriterError),
     /// The machine took the write and shows something else.
     #[error("{target} shows {found} after {written} was written; everything is put back")]
     NotTaken {
@@ -78,13 +78,13 @@ pub struct Intent<'a> {
 ///
 /// # Errors
 /// A value that cannot be read.
-pub fn survey(door: &mut impl Door, states: &[&[Change]]) -> Result<Vec<Entry>, DoorError> {
+pub fn survey(writer: &mut impl SystemWriter, states: &[&[Change]]) -> Result<Vec<Entry>, SystemWriterError> {
     let mut entries: Vec<Entry> = Vec::new();
     for change in states.iter().flat_map(|changes| changes.iter()) {
         let known = entries.iter().position(|entry| entry.target == change.target);
         let index = known.unwrap_or(entries.len());
         if known.is_none() {
-            let old = door.read(&change.target)?;
+            let old = writer.read(&change.target)?;
             entries.push(Entry { target: change.target.clone(), old, ours: Vec::new() });
         }
         let entry = &mut entries[index];
@@ -110,14 +110,14 @@ pub(crate) fn ensure_no_journal(disk: &mut impl Disk, owner: &Owner) -> Result<(
 
 /// A journalled experiment. Dropping it puts the machine back; [`Experiment::end`] does so and tells what happened.
 #[derive(Debug)]
-pub struct Experiment<D: Door, K: Disk> {
-    door: D,
+pub struct Experiment<D: SystemWriter, K: Disk> {
+    writer: D,
     disk: K,
     journal: Journal,
     is_open: bool,
 }
 
-impl<D: Door, K: Disk> Experiment<D, K> {
+impl<D: SystemWriter, K: Disk> Experiment<D, K> {
     /// Reads all old values and writes the journal. Nothing is changed yet. The caller holds the lock.
     ///
     /// If a CPU can go away, the journal also remembers what is bound to CPUs.
@@ -128,19 +128,19 @@ impl<D: Door, K: Disk> Experiment<D, K> {
     /// A journal of this boot, a damaged one, one of another format, a value that cannot be read, or a disk that does not
     /// keep the journal.
     pub fn begin(
-        mut door: D,
+        mut writer: D,
         mut disk: K,
         owner: Owner,
         intent: &Intent,
         since: String,
     ) -> Result<Self, ExperimentError> {
         ensure_no_journal(&mut disk, &owner)?;
-        let entries = survey(&mut door, intent.states)?;
-        let affinities = remember(&mut door, &entries)?;
+        let entries = survey(&mut writer, intent.states)?;
+        let affinities = remember(&mut writer, &entries)?;
         let (label, kept) = (intent.label.to_owned(), intent.kept);
         let journal = Journal { owner, label, since, kept, entries, affinities, pins: None };
         journal::store(&mut disk, &journal).map_err(ExperimentError::Journal)?;
-        Ok(Self { door, disk, journal, is_open: true })
+        Ok(Self { writer, disk, journal, is_open: true })
     }
 
     /// What the journal holds.
@@ -170,10 +170,10 @@ impl<D: Door, K: Disk> Experiment<D, K> {
     /// told in the end, when all is compared once more.
     fn rebind_if_back(&mut self) {
         let Some(affinities) = &self.journal.affinities else { return };
-        let door = &mut self.door;
-        let mut is_back = |entry: &Entry| door.read(&entry.target).is_ok_and(|now| now == entry.old);
+        let writer = &mut self.writer;
+        let mut is_back = |entry: &Entry| writer.read(&entry.target).is_ok_and(|now| now == entry.old);
         if self.journal.entries.iter().all(&mut is_back) {
-            all_as_before(&mut self.door, affinities, &self.journal.entries);
+            all_as_before(&mut self.writer, affinities, &self.journal.entries);
         }
     }
 
@@ -183,15 +183,15 @@ impl<D: Door, K: Disk> Experiment<D, K> {
         let Some(entry) = entry.filter(|entry| entry.ours.contains(&change.value)) else {
             return Err(ExperimentError::NotJournalled { target: target.clone() });
         };
-        let now = self.door.read(target)?;
+        let now = self.writer.read(target)?;
         if now == change.value {
             return Ok(());
         }
         if now != entry.old && !entry.ours.contains(&now) {
             return Err(ExperimentError::Foreign { target: target.clone(), found: now });
         }
-        self.door.write(target, &change.value)?;
-        let found = self.door.read(target)?;
+        self.writer.write(target, &change.value)?;
+        let found = self.writer.read(target)?;
         if found != change.value {
             let (target, written) = (target.clone(), change.value.clone());
             return Err(ExperimentError::NotTaken { target, written, found });
@@ -211,14 +211,14 @@ impl<D: Door, K: Disk> Experiment<D, K> {
 
     fn put_back(&mut self) -> Vec<Restored> {
         self.is_open = false;
-        let results = put_back(&mut self.door, &self.journal, false);
+        let results = put_back(&mut self.writer, &self.journal, false);
         // A journal that cannot be cleared only makes the next command look again.
         let _ = settle(&mut self.disk, &self.journal, &results);
         results
     }
 }
 
-impl<D: Door, K: Disk> Drop for Experiment<D, K> {
+impl<D: SystemWriter, K: Disk> Drop for Experiment<D, K> {
     fn drop(&mut self) {
         if self.is_open {
             self.put_back();

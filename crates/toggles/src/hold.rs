@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::live::{Watch, Watchdog, effective_root, process_start_ticks, utc_now, watch};
-use host::{Lock, LockError, MachineDoor, Root, RootError, StateFolder};
+use host::{Lock, LockError, MachineWriter, Root, RootError, StateFolder};
 
 use crate::affinity::put_back;
 use crate::experiment::{Experiment, ExperimentError, Intent, settle};
@@ -42,8 +42,8 @@ impl Place {
     }
 
     /// What is written through.
-    pub fn door(&self) -> MachineDoor {
-        self.tree.as_deref().map_or_else(MachineDoor::live, MachineDoor::tree)
+    pub fn writer(&self) -> MachineWriter {
+        self.tree.as_deref().map_or_else(MachineWriter::live, MachineWriter::tree)
     }
 
     /// Where lock and journal are.
@@ -126,7 +126,7 @@ impl Drop for Keeper {
 #[derive(Debug)]
 pub struct Hold {
     // In this order: the machine is put back, then the watchdog dismissed, then the lock given up.
-    experiment: Option<Experiment<MachineDoor, StateFolder>>,
+    experiment: Option<Experiment<MachineWriter, StateFolder>>,
     _keeper: Keeper,
 }
 
@@ -142,7 +142,7 @@ impl Hold {
         let owner = place.owner()?;
         // First the watchdog: then no moment is left in which a journal lies there and nobody watches.
         let keeper = Keeper::start(place, &owner, deadline, lock)?;
-        let experiment = Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?;
+        let experiment = Experiment::begin(place.writer(), place.folder(), owner, intent, utc_now())?;
         Ok(Self { experiment: Some(experiment), _keeper: keeper })
     }
 
@@ -161,7 +161,7 @@ impl Hold {
 }
 
 /// A process tree that is pinned on this machine.
-pub type PinnedTree = Pinning<MachineDoor, StateFolder>;
+pub type PinnedTree = Pinning<MachineWriter, StateFolder>;
 
 /// The lock and the watchdog for process trees that are pinned one after the other; the trees go first.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl PinHold {
     /// # Errors
     /// A journal that was left, a process that ended, or a disk that does not keep the journal.
     pub fn begin(&self, intent: &PinIntent) -> Result<PinnedTree, PinError> {
-        Pinning::begin(self.place.door(), self.place.folder(), self.owner.clone(), intent, utc_now())
+        Pinning::begin(self.place.writer(), self.place.folder(), self.owner.clone(), intent, utc_now())
     }
 }
 
@@ -228,7 +228,7 @@ pub fn stand_watch(place: &Place, pid: u32, start_ticks: u64, deadline: Duration
     if let Some(Ok(journal)) = found
         && (journal.owner.pid, journal.owner.start_ticks) == (pid, start_ticks)
     {
-        let results = put_back(&mut place.door(), &journal, false);
+        let results = put_back(&mut place.writer(), &journal, false);
         settle(&mut folder, &journal, &results).map_err(unkept)?;
     }
     Ok(())

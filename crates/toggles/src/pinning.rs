@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::{Disk, Door, DoorError, Followed, ProcessId};
+use host::{Disk, Followed, ProcessId, SystemWriter, SystemWriterError};
 use machine::CpuSet;
 
 use crate::affinity::{is_gone, refusal_code};
@@ -18,7 +18,7 @@ use crate::restore::Restored;
 /// Why threads could not be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// The journal, or a door that fails.
+    /// The journal, or a writer that fails.
     #[error("{0}")]
     Experiment(#[from] ExperimentError),
     /// It ended before anything was pinned.
@@ -44,8 +44,8 @@ pub enum PinError {
     },
 }
 
-impl From<DoorError> for PinError {
-    fn from(error: DoorError) -> Self {
+impl From<SystemWriterError> for PinError {
+    fn from(error: SystemWriterError) -> Self {
         Self::Experiment(error.into())
     }
 }
@@ -72,8 +72,8 @@ pub struct Seen {
 
 /// A journalled tree. Dropping it sets every thread free; [`Pinning::release`] does so and tells what happened.
 #[derive(Debug)]
-pub struct Pinning<D: Door, K: Disk> {
-    door: D,
+pub struct Pinning<D: SystemWriter, K: Disk> {
+    writer: D,
     disk: K,
     journal: Journal,
     /// What threads could use before.
@@ -86,20 +86,20 @@ pub struct Pinning<D: Door, K: Disk> {
     is_open: bool,
 }
 
-impl<D: Door, K: Disk> Pinning<D, K> {
+impl<D: SystemWriter, K: Disk> Pinning<D, K> {
     /// Reads what the tree may use and writes the journal. Nothing is pinned yet. The caller holds the lock.
     ///
     /// # Errors
     /// A journal that was left, a process that ended, or a disk that does not keep the journal.
     pub fn begin(
-        mut door: D,
+        mut writer: D,
         mut disk: K,
         owner: Owner,
         intent: &PinIntent,
         since: String,
     ) -> Result<Self, PinError> {
         ensure_no_journal(&mut disk, &owner)?;
-        let threads = door.threads(&[intent.process])?;
+        let threads = writer.threads(&[intent.process])?;
         let is_first =
             |thread: &&Followed| thread.process == intent.process && thread.thread == intent.process.process;
         let first = threads.iter().find(is_first).ok_or(PinError::Gone(intent.process.process))?;
@@ -116,7 +116,7 @@ impl<D: Door, K: Disk> Pinning<D, K> {
             pins: None,
         };
         let mut pinning = Self {
-            door,
+            writer,
             disk,
             journal,
             cpus,
@@ -156,7 +156,7 @@ impl<D: Door, K: Disk> Pinning<D, K> {
         if !self.is_open {
             return Err(ExperimentError::Over.into());
         }
-        let threads = self.door.threads(&self.processes.iter().copied().collect::<Vec<_>>())?;
+        let threads = self.writer.threads(&self.processes.iter().copied().collect::<Vec<_>>())?;
         let there: BTreeSet<ProcessId> = threads.iter().map(|thread| thread.process).collect();
         let mut is_news = !there.is_subset(&self.processes);
         for thread in &threads {
@@ -221,7 +221,7 @@ impl<D: Door, K: Disk> Pinning<D, K> {
         if self.apart.contains_key(&id) || self.written.get(&id).is_some_and(|written| written == cpus) {
             return Ok(false);
         }
-        match self.door.write(&id.target(), cpus) {
+        match self.writer.write(&id.target(), cpus) {
             Ok(()) => {
                 self.written.insert(id, cpus.to_owned());
                 Ok(true)
@@ -241,7 +241,8 @@ impl<D: Door, K: Disk> Pinning<D, K> {
             return Vec::new();
         }
         self.is_open = false;
-        let results = self.journal.pins.as_ref().map(|pins| unpin(&mut self.door, pins)).unwrap_or_default();
+        let results =
+            self.journal.pins.as_ref().map(|pins| unpin(&mut self.writer, pins)).unwrap_or_default();
         // A journal that cannot be cleared only makes the next command look again.
         let _ = if results.iter().all(Restored::is_settled) {
             journal::clear_for_this_boot(&mut self.disk)
@@ -257,13 +258,13 @@ impl<D: Door, K: Disk> Pinning<D, K> {
     }
 }
 
-impl<D: Door, K: Disk> Drop for Pinning<D, K> {
+impl<D: SystemWriter, K: Disk> Drop for Pinning<D, K> {
     fn drop(&mut self) {
         self.set_free();
     }
 }
 
-fn refused(id: ThreadId, cpus: &str, error: DoorError) -> PinError {
+fn refused(id: ThreadId, cpus: &str, error: SystemWriterError) -> PinError {
     /// `EPERM`, include/uapi/asm-generic/errno-base.h, as the one below.
     const PERM: i32 = 1;
     /// `EINVAL`.

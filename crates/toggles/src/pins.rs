@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::{Door, DoorError, Followed, ProcessId, Target};
+use host::{Followed, ProcessId, SystemWriter, SystemWriterError, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::affinity::{TaskGroup, is_gone};
@@ -90,11 +90,11 @@ impl Pins {
 }
 
 /// Sets every thread free that shows one of our lists; tells those that were pinned. Threads that ended need nothing.
-pub(crate) fn unpin(door: &mut impl Door, pins: &Pins) -> Vec<Restored> {
+pub(crate) fn unpin(writer: &mut impl SystemWriter, pins: &Pins) -> Vec<Restored> {
     let (processes, apart) = (pins.process_ids(), pins.threads_apart());
     let mut told: BTreeMap<ThreadId, Restored> = BTreeMap::new();
     for _ in 0..PASSES_MAX {
-        let threads = match door.threads(&processes) {
+        let threads = match writer.threads(&processes) {
             Ok(threads) => threads,
             Err(error) => {
                 told.extend(processes.first().map(|first| unread(*first, pins, &error)));
@@ -106,7 +106,7 @@ pub(crate) fn unpin(door: &mut impl Door, pins: &Pins) -> Vec<Restored> {
         let pinned: Vec<ThreadId> = threads.iter().filter(is_pinned).map(ThreadId::of).collect();
         let again = pinned.iter().filter(|id| !told.contains_key(id)).count();
         for id in pinned {
-            if let Some(fate) = free(door, id, &pins.cpus) {
+            if let Some(fate) = free(writer, id, &pins.cpus) {
                 told.insert(id, restored(id, pins, fate));
             }
         }
@@ -117,7 +117,7 @@ pub(crate) fn unpin(door: &mut impl Door, pins: &Pins) -> Vec<Restored> {
     told.into_values().collect()
 }
 
-fn unread(process: ProcessId, pins: &Pins, error: &DoorError) -> (ThreadId, Restored) {
+fn unread(process: ProcessId, pins: &Pins, error: &SystemWriterError) -> (ThreadId, Restored) {
     let ProcessId { process, start_ticks } = process;
     let id = ThreadId { process, thread: process, start_ticks };
     (id, restored(id, pins, Fate::Failed(error.to_string())))
@@ -128,9 +128,9 @@ fn restored(id: ThreadId, pins: &Pins, fate: Fate) -> Restored {
 }
 
 /// What became of one thread; `None` if it ended.
-fn free(door: &mut impl Door, id: ThreadId, cpus: &str) -> Option<Fate> {
+fn free(writer: &mut impl SystemWriter, id: ThreadId, cpus: &str) -> Option<Fate> {
     let target = id.target();
-    let written = door.write(&target, cpus).and_then(|()| door.read(&target));
+    let written = writer.write(&target, cpus).and_then(|()| writer.read(&target));
     match written {
         Ok(now) if now == cpus => Some(Fate::Restored),
         Ok(now) => Some(Fate::Failed(format!("{cpus} was written and {now} read back"))),

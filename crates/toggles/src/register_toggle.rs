@@ -128,7 +128,7 @@ impl RegisterToggle {
             }
             _ => return None,
         };
-        Some(host::door::hexadecimal(bits))
+        Some(host::system_writer::hexadecimal(bits))
     }
 }
 
@@ -175,7 +175,7 @@ impl Toggle for RegisterToggle {
         let targets = self.targets(system);
         let all = |of: fn(&Bits) -> u64| {
             let holds = |(target, bits): &(Target, &Bits)| {
-                Self::read(system, target) == Some(host::door::hexadecimal(of(bits)))
+                Self::read(system, target) == Some(host::system_writer::hexadecimal(of(bits)))
             };
             !targets.is_empty() && targets.iter().all(holds)
         };
@@ -198,7 +198,7 @@ impl Toggle for RegisterToggle {
         let is_on = self.value(system, value)?.name == "on";
         let change = |(target, bits): (Target, &Bits)| Change {
             target,
-            value: host::door::hexadecimal(if is_on { bits.on } else { bits.off }),
+            value: host::system_writer::hexadecimal(if is_on { bits.on } else { bits.off }),
         };
         Ok(Switch::System(self.targets(system).into_iter().map(change).collect()))
     }

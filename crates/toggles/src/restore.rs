@@ -1,6 +1,6 @@
 //! Putting back: in reverse, and only what still is as the experiment left it.
 
-use host::Door;
+use host::SystemWriter;
 
 use crate::journal::Entry;
 
@@ -37,16 +37,16 @@ impl Restored {
 ///
 /// One of several may undo another, or forbid it for a time: SMT that goes on brings every CPU, and while it is off no
 /// second thread can be brought. So all are looked at once more.
-pub fn restore(door: &mut impl Door, entries: &[Entry], force: bool) -> Vec<Restored> {
+pub fn restore(writer: &mut impl SystemWriter, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut results: Vec<Restored> = entries
         .iter()
         .rev()
-        .map(|entry| Restored { entry: entry.clone(), fate: restore_one(door, entry, force) })
+        .map(|entry| Restored { entry: entry.clone(), fate: restore_one(writer, entry, force) })
         .collect();
     results.reverse();
     if results.len() > 1 {
         for result in &mut results {
-            result.fate = match (&result.fate, restore_one(door, &result.entry, force)) {
+            result.fate = match (&result.fate, restore_one(writer, &result.entry, force)) {
                 (Fate::Restored | Fate::Failed(_), Fate::Untouched) => Fate::Restored,
                 (_, now) => now,
             };
@@ -55,8 +55,8 @@ pub fn restore(door: &mut impl Door, entries: &[Entry], force: bool) -> Vec<Rest
     results
 }
 
-pub(crate) fn restore_one(door: &mut impl Door, entry: &Entry, force: bool) -> Fate {
-    let now = match door.read(&entry.target) {
+pub(crate) fn restore_one(writer: &mut impl SystemWriter, entry: &Entry, force: bool) -> Fate {
+    let now = match writer.read(&entry.target) {
         Ok(now) => now,
         Err(error) => return Fate::Failed(error.to_string()),
     };
@@ -66,10 +66,10 @@ pub(crate) fn restore_one(door: &mut impl Door, entry: &Entry, force: bool) -> F
     if !force && !entry.ours.contains(&now) {
         return Fate::Foreign(now);
     }
-    if let Err(error) = door.write(&entry.target, &entry.old) {
+    if let Err(error) = writer.write(&entry.target, &entry.old) {
         return Fate::Failed(error.to_string());
     }
-    match door.read(&entry.target) {
+    match writer.read(&entry.target) {
         Ok(after) if after == entry.old => Fate::Restored,
         Ok(after) => Fate::Failed(format!("{} was written and {after} read back", entry.old)),
         Err(error) => Fate::Failed(error.to_string()),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use host::live::{effective_root, process_start_ticks};
 use host::state_folder::advice;
-use host::{Disk, Door, LockError, RootError};
+use host::{Disk, LockError, RootError, SystemWriter};
 
 use crate::affinity::put_back;
 use crate::experiment::settle;
@@ -137,15 +137,16 @@ pub fn revert(place: &Place, how: Revert) -> Result<Reverted, RevertError> {
     }
     let _lock = place.folder().try_lock()?;
     let boot_id = place.boot_id()?;
-    revert_on(&mut place.door(), &mut place.folder(), &boot_id, how).map_err(|source| unusable(place, source))
+    revert_on(&mut place.writer(), &mut place.folder(), &boot_id, how)
+        .map_err(|source| unusable(place, source))
 }
 
-/// The same on any door and disk; the caller holds the lock.
+/// The same on any writer and disk; the caller holds the lock.
 ///
 /// # Errors
 /// What the disk said.
 pub fn revert_on(
-    door: &mut impl Door,
+    writer: &mut impl SystemWriter,
     disk: &mut impl Disk,
     boot_id: &str,
     how: Revert,
@@ -164,7 +165,7 @@ pub fn revert_on(
         journal::clear(disk)?;
         return Ok(Reverted::Void(journal));
     }
-    let results = put_back(door, &journal, how.force);
+    let results = put_back(writer, &journal, how.force);
     let only_foreign_left =
         results.iter().all(|result| result.is_settled() || matches!(result.fate, Fate::Foreign(_)));
     if how.forget && only_foreign_left {

@@ -24,7 +24,7 @@ use host::live;
 use stats::Verdict;
 
 use super::arguments::AbArguments;
-use super::{FILE_NAME, PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
+use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::forms::Forms;
@@ -275,9 +275,9 @@ impl Station {
                 Some(&unit),
                 Some((&path, journal)),
             );
-            output::print(&self.forms.text(&page, &document, FILE_NAME, global)?)?;
+            output::print(&self.forms.text(&page, &document, global)?)?;
         } else {
-            output::print(&self.forms.text(&page, &found, FILE_NAME, global)?)?;
+            output::print(&self.forms.text(&page, &found, global)?)?;
         }
         if !global.json && !global.quiet && !self.forms.words.markdown {
             self.print_next(journal, described, global)?;

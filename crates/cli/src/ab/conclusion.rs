@@ -10,7 +10,7 @@ use serde::Serialize;
 use stats::Verdict;
 use toggles::Restored;
 
-use super::{FILE_NAME, Request, leave_no_folder};
+use super::{Request, leave_no_folder};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::toggles::left_changed;
@@ -54,7 +54,7 @@ fn show(
     request: &Request<'_>,
 ) -> anyhow::Result<()> {
     let (forms, global) = (&request.arguments.forms, request.global);
-    output::print(&forms.text(page, shown, FILE_NAME, global)?)?;
+    output::print(&forms.text(page, shown, global)?)?;
     if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
         output::print_lines(&format!("record  {}\n", file.display()))?;
     }

@@ -13,8 +13,8 @@ pub(super) fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
     let mut states = [Arm::A, Arm::B].map(|arm| (pair.state_name(arm), steps(pair, arm))).to_vec();
     let written: Vec<&[Change]> = pair.written().collect();
     if !written.is_empty() {
-        let mut door = Place::live().door();
-        let entries = survey(&mut door, &written)?;
+        let mut writer = Place::live().writer();
+        let entries = survey(&mut writer, &written)?;
         let back = entries.iter().map(|entry| format!("write {} to {}", entry.old, entry.target)).collect();
         states.push(("put back".to_owned(), back));
     }

@@ -84,7 +84,7 @@ impl Task {
     fn of_workload(workload: Workload, arguments: &BillArguments) -> Self {
         let measure = match workload.metric {
             workloads::Metric::Time => Some(arguments.measure.unwrap_or(Measured::Wall)),
-            _ => arguments.measure,
+            workloads::Metric::Pattern { .. } => arguments.measure,
         };
         let (unit, better) = measure.map_or_else(|| workload.metric.unit(), |_| ("s", Better::Lower));
         let facts = ProgramFacts {

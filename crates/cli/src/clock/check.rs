@@ -46,7 +46,7 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         Recording::around(recording.as_ref(), measure)?;
     let verdict = check.verdict;
     let page = report::clock_check_page(&check);
-    let text = arguments.forms.text(&page, &check, "clock-check.json", global)?;
+    let text = arguments.forms.text(&page, &check, global)?;
     let record = || Record {
         clock_check: Some(check),
         flaws: verdicts,

@@ -53,7 +53,7 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     // The batches are of the record alone.
     let raw = std::mem::take(&mut cost.raw);
     let page = report::clock_cost_page(&cost);
-    let text = arguments.forms.text(&page, &cost, "clock-cost.json", global)?;
+    let text = arguments.forms.text(&page, &cost, global)?;
     let usual_s = Settings::THOROUGH.budget_s + THREADS_S;
     let budget_s = arguments.budget.map_or(usual_s, |budget| budget.as_secs_f64());
     let record = || {

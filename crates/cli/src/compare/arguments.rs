@@ -44,9 +44,6 @@ pub(crate) struct CompareArguments {
     /// Also write a page with difference surface and curves, to a new file
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// With --html: leave the interactive charts out
-    #[arg(help_heading = "Output", long, requires = "html")]
-    pub(crate) no_script: bool,
     /// Print Markdown, for a ticket or a pull request
     #[arg(help_heading = "Output", long, conflicts_with_all = ["csv", "json"])]
     pub(crate) markdown: bool,
@@ -80,7 +77,6 @@ impl CompareArguments {
             words: Words { long: self.long, markdown: self.markdown },
             html: self.html.clone(),
             csv: self.csv.clone().filter(|_| !self.prints_csv()),
-            no_script: self.no_script,
         }
     }
 

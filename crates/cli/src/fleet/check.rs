@@ -121,7 +121,7 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     let tables = duckdb::run(&script, |printed| Ok(Tables::read(printed)?))?;
     let found = judge(tables, arguments.map.as_ref());
     let page = report::fleet_check_page(&found);
-    output::print(&arguments.forms.text(&page, &found, "fleet-check.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &found, global)?)?;
     Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))
 }
 

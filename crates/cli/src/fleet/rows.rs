@@ -96,7 +96,7 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
     }
     let found = write_rows(&arguments.drop, folder, arguments.parquet)?;
     let page = report::fleet_rows_page(&found);
-    output::print(&arguments.forms.text(&page, &found, "fleet-rows.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &found, global)?)?;
     Ok(Outcome::judged(global, false, !found.unread.is_empty()))
 }
 

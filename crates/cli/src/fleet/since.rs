@@ -49,6 +49,6 @@ pub(super) fn since(arguments: &SinceArguments, global: &Global) -> anyhow::Resu
     let study = duckdb::run(&script, |printed| Ok(Study::read(printed)?))?;
     let found = judge(&study, &arguments.change, arguments.metric.as_ref());
     let page = report::fleet_since_page(&found);
-    output::print(&arguments.forms.text(&page, &found, "fleet-since.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &found, global)?)?;
     Ok(Outcome::judged(global, false, found.undetermined.is_some()))
 }

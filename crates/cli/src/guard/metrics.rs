@@ -1,9 +1,8 @@
-//! A check for machines: metrics in Prometheus' text format 0.0.4, and JUnit XML.
-
-use std::fmt::Write;
+//! A check for machines: as metrics and as a suite of tests.
 
 use experiments::history::seconds_of_utc;
-use record::{GuardOutcome, GuardVerdict};
+use record::{GuardClass, GuardOutcome, GuardVerdict};
+use report::{Family, MetricsFormat, Sample, TestCase, TestResult, TestSuite};
 
 const VERDICTS: [(GuardVerdict, &str); 3] = [
     (GuardVerdict::AsBefore, "as_before"),
@@ -13,106 +12,64 @@ const VERDICTS: [(GuardVerdict, &str); 3] = [
 
 /// The metrics of a check.
 pub(super) fn metrics(found: &GuardOutcome) -> String {
-    let mut text = String::new();
-    let mut family = |name: &str, help: &str, samples: &[(String, f64)]| {
-        let _ = writeln!(text, "# HELP sidestep_guard_{name} {help}\n# TYPE sidestep_guard_{name} gauge");
-        for (labels, value) in samples {
-            let _ = writeln!(text, "sidestep_guard_{name}{labels} {value}");
-        }
-    };
     let verdicts = VERDICTS.map(|(verdict, word)| {
-        (format!("{{verdict=\"{word}\"}}"), f64::from(u8::from(verdict == found.verdict)))
+        Sample::new([("verdict", word)], f64::from(u8::from(verdict == found.verdict)))
     });
-    family("verdict", "Whether the machine is as its baseline; one of them is 1.", &verdicts);
-    family(
-        "facts_changed",
-        "Facts that differ from the baseline.",
-        &[(String::new(), found.facts.len() as f64)],
-    );
-    family("numbers_changed", "Numbers beyond their limits.", &[(String::new(), found.changes.len() as f64)]);
-    let of_class =
-        |class: &str| found.changes.iter().find(|change| change.row.is_none() && change.class == class);
-    let changes: Vec<(String, f64)> = found
-        .classes
-        .iter()
-        .map(|class| {
-            let change = of_class(&class.class).map_or(0.0, |change| change.slower_percent / 100.0);
-            (format!("{{class=\"{}\"}}", class.class), change)
-        })
-        .collect();
-    family("change_ratio", "Confirmed change of the cost of a class; slower is above zero.", &changes);
-    let limits: Vec<(String, f64)> = found
-        .classes
-        .iter()
-        .map(|class| (format!("{{class=\"{}\"}}", class.class), class.smallest_percent / 100.0))
-        .collect();
-    family("limit_ratio", "Smallest change of a class that a check can show.", &limits);
-    if let Some(seconds) = seconds_of_utc(&found.checked_utc) {
-        let help = "When the last check began.";
-        family("last_check_timestamp_seconds", help, &[(String::new(), seconds as f64)]);
-    }
-    text
+    let of_classes = |value: &dyn Fn(&GuardClass) -> f64| -> Vec<Sample> {
+        let sample = |class: &GuardClass| Sample::new([("class", &class.class)], value(class) / 100.0);
+        found.classes.iter().map(sample).collect()
+    };
+    let change = |class: &GuardClass| {
+        let of_class =
+            found.changes.iter().find(|change| change.row.is_none() && change.class == class.class);
+        of_class.map_or(0.0, |change| change.slower_percent)
+    };
+    let [facts, numbers] = [found.facts.len(), found.changes.len()].map(|count| Sample::alone(count as f64));
+    let checked = seconds_of_utc(&found.checked_utc).map(|seconds| Sample::alone(seconds as f64));
+    let is_one = "Whether the machine is as its baseline; one of them is 1.";
+    let changed = "Confirmed change of the cost of a class; slower is above zero.";
+    let limit = "Smallest change of a class that a check can show.";
+    let families = [
+        Family::gauge("verdict", "", is_one).of(verdicts),
+        Family::gauge("facts_changed", "", "Facts that differ from the baseline.").of([facts]),
+        Family::gauge("numbers_changed", "", "Numbers beyond their limits.").of([numbers]),
+        Family::gauge("change_ratio", "ratio", changed).of(of_classes(&change)),
+        Family::gauge("limit_ratio", "ratio", limit).of(of_classes(&|class| class.smallest_percent)),
+        Family::gauge("last_check_timestamp_seconds", "seconds", "When the last check began.").of(checked),
+    ];
+    report::metrics("sidestep_guard_", families, MetricsFormat::Prometheus)
 }
 
 /// The check as a suite of tests: the facts, and each class of numbers.
 pub(super) fn junit(found: &GuardOutcome) -> String {
-    let withheld = found.verdict == GuardVerdict::CannotTell;
-    let mut cases = Vec::new();
-    let facts: Vec<String> = found
-        .facts
-        .iter()
-        .map(|fact| {
-            let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
-            format!("{}: {} -> {}", fact.fact, value(0), value(1))
-        })
-        .collect();
-    cases.push(("facts", facts));
-    for class in &found.classes {
-        let of_class = found.changes.iter().filter(|change| change.class == class.class);
-        let lines = of_class.map(|change| {
+    let facts = found.facts.iter().map(|fact| {
+        let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
+        format!("{}: {} -> {}", fact.fact, value(0), value(1))
+    });
+    let is_withheld = found.verdict == GuardVerdict::CannotTell;
+    let case = |name: &str, lines: Vec<String>, may_skip: bool| TestCase {
+        class: "",
+        name: name.to_owned(),
+        result: if !lines.is_empty() {
+            TestResult::Failed { message: found.sentence.clone(), detail: lines.join("\n") }
+        } else if may_skip && is_withheld {
+            TestResult::Skipped(found.sentence.clone())
+        } else {
+            TestResult::Passed
+        },
+    };
+    let of_class = |class: &GuardClass| {
+        let changes = found.changes.iter().filter(|change| change.class == class.class);
+        let lines = changes.map(|change| {
             let what = change.row.as_ref().unwrap_or(&change.class);
             format!("{what}: cost {:+.1} %, limit {:.1} %", change.slower_percent, change.limit_percent)
         });
-        cases.push((&class.class, lines.collect()));
-    }
-    let failures = cases.iter().filter(|(_, lines)| !lines.is_empty()).count();
-    let skipped = if withheld { cases.len() - 1 } else { 0 };
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"sidestep guard\" tests=\"{}\" failures=\"{failures}\" \
-         errors=\"0\" skipped=\"{skipped}\" timestamp=\"{}\">\n",
-        cases.len(),
-        escaped(found.checked_utc.trim_end_matches('Z'))
-    );
-    for (index, (name, lines)) in cases.iter().enumerate() {
-        let _ = write!(text, "  <testcase classname=\"sidestep.guard\" name=\"{}\"", escaped(name));
-        let body = if !lines.is_empty() {
-            let (sentence, lines) = (escaped(&found.sentence), escaped(&lines.join("\n")));
-            format!("><failure message=\"{sentence}\">{lines}</failure></testcase>\n")
-        } else if withheld && index > 0 {
-            format!("><skipped message=\"{}\"/></testcase>\n", escaped(&found.sentence))
-        } else {
-            "/>\n".to_owned()
-        };
-        text += &body;
-    }
-    text + "</testsuite>\n"
-}
-
-/// Text that may stand in XML 1.0, whose characters are fewer than Unicode's (section 2.2).
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            '\n' => safe.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
+        case(&class.class, lines.collect(), true)
+    };
+    let cases = [case("facts", facts.collect(), false)].into_iter();
+    let cases = cases.chain(found.classes.iter().map(of_class)).collect();
+    let timestamp = found.checked_utc.trim_end_matches('Z').to_owned();
+    report::junit(&TestSuite { name: "sidestep guard", timestamp, cases })
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use sharing::SourceChoice;
+use clap::Args;
 use toggles::Place;
 
 use super::export::Form;
@@ -31,13 +30,6 @@ pub(crate) struct PlaceArguments {
     /// What the check-up measured of this machine (a record, or its folder): contention, line transfer
     #[arg(long, value_name = "RECORD")]
     pub(crate) check_up: Option<PathBuf>,
-    /// What samples the threads of a command: the kernel's clock, or a library in the program where the kernel forbids that
-    #[arg(long, value_name = "SOURCE", default_value = "best", conflicts_with = "pid")]
-    pub(crate) source: Sampled,
-    /// Ask the kernel besides which threads write to pages that samples call shared: some are write-protected (userfaultfd) while the
-    /// command is profiled, and writes wait, about 1 % of its CPU time; for root, or with vm.unprivileged_userfaultfd = 1
-    #[arg(long, conflicts_with = "pid")]
-    pub(crate) confirm: bool,
     /// Print the recommended placement for other programs, in place of the page; repeatable; not printed with --json
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,
@@ -49,9 +41,6 @@ pub(crate) struct PlaceArguments {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) forms: Forms,
-    /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
-    pub(crate) no_script: bool,
     /// Change nothing in any placement: whatever is found then is false
     #[arg(long, hide = true)]
     pub(crate) aa: bool,
@@ -80,27 +69,6 @@ pub(crate) struct PlaceArguments {
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
     pub(crate) command: Vec<OsString>,
-}
-
-/// What takes samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sampled {
-    /// The kernel's clock; the library where that is forbidden
-    Best,
-    /// The kernel's clock alone
-    Clock,
-    /// The library alone
-    Preload,
-}
-
-impl From<Sampled> for SourceChoice {
-    fn from(sampled: Sampled) -> Self {
-        match sampled {
-            Sampled::Best => Self::Best,
-            Sampled::Clock => Self::Clock,
-            Sampled::Preload => Self::Preload,
-        }
-    }
 }
 
 impl PlaceArguments {

@@ -87,7 +87,7 @@ fn in_short_lives(found: &ShortLived) -> String {
 
 #[cfg(test)]
 mod tests {
-    use experiments::place::roster::{Counted, Key};
+    use experiments::place::thread_table::{Counted, Key};
     use host::live::{ChildRun, Ending};
     use toggles::ThreadId;
 

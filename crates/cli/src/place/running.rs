@@ -12,12 +12,12 @@ use experiments::place::arrangement::Arrangement;
 use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
-use experiments::place::roster::Turnover;
+use experiments::place::thread_table::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
-use host::live::{self, ThreadError, pending_signal, start_thread};
+use host::live::{self, PerfError, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
 use record::{PlaceOutcome, Sharing};
-use sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
+use sharing::{ProfileOptions, profile};
 use stats::Random;
 use toggles::{PinError, PinHold, Restored};
 
@@ -94,17 +94,17 @@ fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyhow::Result<
 }
 
 /// How looking at threads went, and who shares what.
-type Profiled = (Result<(), PinError>, Result<Sharing, ProfileError>);
+type Profiled = (Result<(), PinError>, Result<Sharing, PerfError>);
 
 /// Looks at the threads and samples what they touch, at the same time.
 fn profiled(follower: &mut Follower, process: u32, time: Duration) -> Result<Profiled, ThreadError> {
     let options = ProfileOptions { limit: Some(time), ..ProfileOptions::default() };
     thread::scope(|scope| {
-        let watching = move || profile(Watched::Process(process), options);
+        let watching = move || profile(process, options);
         let watcher = start_thread(scope, "the thread that takes samples", watching)?;
         let looked = follower.look_for(time, || pending_signal().is_some());
         let profile = watcher.join().expect("watching does not panic");
-        Ok((looked, profile.map(|profile| profile.sharing)))
+        Ok((looked, profile))
     })
 }
 
@@ -127,11 +127,11 @@ fn observed(
             .push(format!("it was watched for {seconds} s only: --budget is shorter than --profile"));
     }
     if !follower.is_over() {
-        let keyed = follower.roster.keyed();
+        let keyed = follower.table.keyed();
         let ended: BTreeSet<u32> =
             keyed.iter().filter(|(_, member)| !member.is_there).map(|(_, member)| member.id.thread).collect();
         let gone = setting.threads.iter().filter(|busy| ended.contains(&busy.thread)).count();
-        setting.notes.extend(unsteady(follower.roster.turnover(), gone));
+        setting.notes.extend(unsteady(follower.table.turnover(), gone));
     }
     learn(&mut setting, sharing);
     Ok(setting)

@@ -75,7 +75,7 @@ pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::
     let gate = gate(&sockets, &account, good.as_ref());
     let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
     let page = report::socket_account_page(&account, &gate, &sockets, &name);
-    output::print(&arguments.forms.text(&page, &document, "sockets.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &document, global)?)?;
     let is_known = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;

@@ -59,7 +59,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     contrasted.extend(domains_of_nodes(&links, &machine));
     links.findings = contrasted;
     let page = report::firmware_links_page(&links);
-    output::print(&arguments.forms.text(&page, &links, "firmware.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &links, global)?)?;
     Ok(Outcome::judged(global, !links.findings.is_empty(), false))
 }
 

@@ -57,7 +57,7 @@ pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Resu
         Some(_) if global.quiet => String::new(),
         Some(Picture::Svg) => report::graph_svg(&picture()) + "\n",
         Some(Picture::Dot) => report::graph_dot(&picture()),
-        None => arguments.forms.text(&page, &document, "links.json", global)?,
+        None => arguments.forms.text(&page, &document, global)?,
     })?;
     Ok(Outcome::judged(global, false, inference.verdict != Verdict::Identified))
 }

@@ -10,7 +10,6 @@ use machine::{CpuId, CpuSet, Machine};
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{GateVerdict, Record, SocketVerdict};
-use report::Html;
 
 use super::explain::{self, ExpectArguments};
 use crate::arguments::{Global, parse_budget};
@@ -124,10 +123,10 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
         live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.1} s", record.elapsed_s));
     sockets.without.extend(record.partial.clone());
     record.sockets = Some(sockets.clone());
-    let page = report::measured_sockets_page(&sockets, account.inference.as_ref());
+    let page = report::measured_sockets_page(&sockets, Some(&account));
     let text = arguments.forms.printed(&page, &sockets, global)?;
     Recording::finish(recording.as_ref(), || record, &text, global)?;
-    arguments.forms.write_files(&page, &sockets, "sockets.json", Html { script: true })?;
+    arguments.forms.write_files(&page)?;
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None => Outcome::judged(global, is_outside, !is_known),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use host::live::{pending_signal, utc_now};
-use host::{Door, Target};
+use host::{SystemWriter, Target};
 use serde_json::{Value as Json, json};
 use toggles::{
     Affinities, Change, Consent, Experiment, Found, Hold, Intent, Place, Restored, Switch, SystemState, find,
@@ -67,11 +67,11 @@ fn ensure_nobody_holds(place: &Place) -> anyhow::Result<()> {
 
 /// What shows its value already is not written, journalled or put back.
 fn leave_out_what_holds(place: &Place, switches: &mut Vec<Asked>, global: &Global) -> anyhow::Result<()> {
-    let mut door = place.door();
+    let mut writer = place.writer();
     for switch in &mut *switches {
         let mut needed = Vec::new();
         for change in switch.changes.drain(..) {
-            if door.read(&change.target)? != change.value {
+            if writer.read(&change.target)? != change.value {
                 needed.push(change);
             } else if !global.quiet {
                 output::say(&already(&change));
@@ -147,13 +147,13 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn of(place: &Place, changes: &'a [Change]) -> anyhow::Result<Self> {
-        let mut door = place.door();
+        let mut writer = place.writer();
         let mut writes = Vec::new();
         for change in changes {
-            writes.push((change, door.read(&change.target)?));
+            writes.push((change, writer.read(&change.target)?));
         }
-        let entries = survey(&mut door, &[changes])?;
-        Ok(Self { writes, affinities: remember(&mut door, &entries)? })
+        let entries = survey(&mut writer, &[changes])?;
+        Ok(Self { writes, affinities: remember(&mut writer, &entries)? })
     }
 
     /// The affinities as the journal holds them: each file and group of threads is put back where it differs afterwards.
@@ -167,10 +167,10 @@ impl<'a> Plan<'a> {
 /// Makes the changes and leaves them, with the journal that `revert` needs.
 fn keep(place: &Place, intent: &Intent, changes: &[Change], global: &Global) -> anyhow::Result<Outcome> {
     let _lock = place.folder().try_lock()?;
-    let mut door = place.door();
+    let mut writer = place.writer();
     let before: Vec<(Target, String)> =
-        survey(&mut door, intent.states)?.into_iter().map(|entry| (entry.target, entry.old)).collect();
-    let mut experiment = Experiment::begin(door, place.folder(), place.owner()?, intent, utc_now())?;
+        survey(&mut writer, intent.states)?.into_iter().map(|entry| (entry.target, entry.old)).collect();
+    let mut experiment = Experiment::begin(writer, place.folder(), place.owner()?, intent, utc_now())?;
     if let Err(error) = experiment.switch(changes) {
         let results = experiment.end();
         return state::after_error(error.into(), &results);
@@ -254,7 +254,7 @@ mod tests {
         let intent = Intent { label: "numa-balancing=off", states: &[&changes], kept: false };
         let owner = place.owner().expect("this process");
         let mut running =
-            Experiment::begin(place.door(), place.folder(), owner, &intent, utc_now()).expect("begun");
+            Experiment::begin(place.writer(), place.folder(), owner, &intent, utc_now()).expect("begun");
         running.switch(&changes).expect("writable");
         let refused = ensure_nobody_holds(&place).expect_err("this process holds it").to_string();
         assert!(refused.contains("another experiment is running"), "{refused}");

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use host::Door;
+use host::SystemWriter;
 use serde_json::{Value as Json, json};
 use toggles::{
     Affinities, Entry, Fate, Found, Journal, Pins, Place, Restored, Revert, Reverted, Unreadable, find_state,
@@ -136,10 +136,10 @@ fn dry_run(arguments: &PlaceArguments, force: bool, global: &Global) -> anyhow::
     let (Found::Kept(journal) | Found::Left(journal) | Found::Running(journal)) = find_state(place)? else {
         return status(arguments, global);
     };
-    let mut door = place.door();
+    let mut writer = place.writer();
     let mut line = |entry: &Entry| {
         let Entry { target, old, ours } = entry;
-        match door.read(target) {
+        match writer.read(target) {
             Ok(now) if now == *old => format!("{target}: {old} already, nothing is written\n"),
             Ok(now) if force || ours.contains(&now) => format!("{target}: write {old} in place of {now}\n"),
             Ok(now) => format!("{target}: {now} is somebody else's, nothing is written\n"),
@@ -234,17 +234,17 @@ fn sentence(found: &Found, place: &Place) -> String {
 
 /// True if a value is neither what it was nor what was written: a plain revert leaves it alone.
 fn is_overwritten(place: &Place, journal: &Journal) -> bool {
-    let mut door = place.door();
+    let mut writer = place.writer();
     let mut is_foreign = |entry: &Entry| {
-        door.read(&entry.target).is_ok_and(|now| now != entry.old && !entry.ours.contains(&now))
+        writer.read(&entry.target).is_ok_and(|now| now != entry.old && !entry.ours.contains(&now))
     };
     journal.entries.iter().any(&mut is_foreign)
 }
 
 fn values(place: &Place, journal: &Journal) -> String {
-    let mut door = place.door();
+    let mut writer = place.writer();
     let line = |entry: &Entry| {
-        let now = door.read(&entry.target).unwrap_or_else(|error| error.to_string());
+        let now = writer.read(&entry.target).unwrap_or_else(|error| error.to_string());
         format!("  {}: {now}, was {}\n", entry.target, entry.old)
     };
     let mut lines: String = journal.entries.iter().map(line).collect();
@@ -340,7 +340,7 @@ mod tests {
         let intent = Intent { label: "x", states: &[&changes], kept: true };
         let owner = place.owner().expect("this process");
         let mut experiment =
-            Experiment::begin(place.door(), place.folder(), owner, &intent, utc_now()).expect("begun");
+            Experiment::begin(place.writer(), place.folder(), owner, &intent, utc_now()).expect("begun");
         experiment.switch(&changes).expect("writable");
         experiment.keep();
         let told = || sentence(&find_state(&place).expect("readable"), &place);

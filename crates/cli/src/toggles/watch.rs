@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
-use host::{Bindings, Disk, Door, DoorError, Followed, ProcessId, Target};
+use host::{Bindings, Disk, Followed, ProcessId, SystemWriter, SystemWriterError, Target};
 use stats::Arm;
 use toggles::{Change, Hold, Intent, Pair, Place, Revert, revert_on, stand_watch};
 
@@ -65,13 +65,13 @@ fn say(line: &str) -> io::Result<()> {
 /// A revert that says each step before it is made, and waits for a line: a test can kill it at exactly that step.
 fn rehearse_revert(place: &Place) -> anyhow::Result<Outcome> {
     let _lock = place.folder().try_lock()?;
-    let (mut door, mut disk) = (Stepwise(place.door()), Stepwise(place.folder()));
-    revert_on(&mut door, &mut disk, &place.boot_id()?, Revert::default())?;
+    let (mut writer, mut disk) = (Stepwise(place.writer()), Stepwise(place.folder()));
+    revert_on(&mut writer, &mut disk, &place.boot_id()?, Revert::default())?;
     say("ended")?;
     Ok(Outcome::Done)
 }
 
-/// A door or disk that asks before each step.
+/// A writer or disk that asks before each step.
 struct Stepwise<T>(T);
 
 fn step(what: &str) -> io::Result<()> {
@@ -80,24 +80,25 @@ fn step(what: &str) -> io::Result<()> {
     io::stdin().lock().read_line(&mut line).map(drop)
 }
 
-impl<D: Door> Door for Stepwise<D> {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
-        let failed = |source| DoorError::Read { target: target.clone(), source };
+impl<D: SystemWriter> SystemWriter for Stepwise<D> {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
+        let failed = |source| SystemWriterError::Read { target: target.clone(), source };
         step("read").map_err(failed)?;
         self.0.read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
-        let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
+        let failed =
+            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
         step("write").map_err(failed)?;
         self.0.write(target, value)
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         self.0.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
         self.0.threads(processes)
     }
 }

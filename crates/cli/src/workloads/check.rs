@@ -75,7 +75,7 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     }
     line.end();
     let page = report::workload_check_page(&check);
-    output::print(&arguments.forms.text(&page, &check, "workloads-check.json", global)?)?;
+    output::print(&arguments.forms.text(&page, &check, global)?)?;
     if let Some(signal) = pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }

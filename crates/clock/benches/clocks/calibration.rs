@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clock::{Engine, Hardware, Keeper, Timing};
+use clock::{Calibrator, Engine, Hardware, Timing};
 
 /// Calibrations.
 const TRIALS: usize = 24;
@@ -15,16 +15,16 @@ pub(crate) fn run() -> bool {
     let cpus = clock::allowed_cpus();
     // One CPU only: no exchanges, which would take time that is no sleep.
     let (long_engine, timing) = (engine(), Timing::default());
-    let mut long = Keeper::new(&long_engine, &cpus[..1], timing);
+    let mut long = Calibrator::new(&long_engine, &cpus[..1], timing);
     long.step();
     let mut found = Vec::new();
     for _ in 0..TRIALS {
         let engine = engine();
-        let mut keeper = Keeper::new(&engine, &cpus[..1], timing);
+        let mut calibrator = Calibrator::new(&engine, &cpus[..1], timing);
         while !engine.is_open() {
-            std::thread::sleep(Duration::from_nanos(keeper.step()));
+            std::thread::sleep(Duration::from_nanos(calibrator.step()));
         }
-        found.push(keeper.discipline().rate().expect("it has opened"));
+        found.push(calibrator.discipline().rate().expect("it has opened"));
     }
     long.step();
     let truth = long.discipline().rate().expect("two brackets");

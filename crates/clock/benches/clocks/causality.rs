@@ -5,7 +5,7 @@
 //! migration     read the clock; move to the other CPU; read again
 //! ```
 //! Only values that changed count as observations. The proof under faults puts a software fault into the counter of one
-//! CPU, 1 ms and 50 ppm, and lets the keeper recalibrate all the while.
+//! CPU, 1 ms and 50 ppm, and lets the calibrator recalibrate all the while.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -173,11 +173,11 @@ pub(crate) fn run_faulted() -> bool {
         let mut hardware =
             FaultedHardware::new(clock::possible_cpu_count()).expect("the counters can be used");
         hardware.counter.fault(cpus[1], &faults);
-        // The keeper lives as long as the process, so its engine does as well.
+        // The calibrator lives as long as the process, so its engine does as well.
         let engine: &'static Engine<_> =
             Box::leak(Box::new(Engine::new(hardware, clock::possible_cpu_count())));
         pin(&cpus);
-        clock::start_keeper(engine, Timing::default()).expect("a thread can be started");
+        clock::start_calibrator(engine, Timing::default()).expect("a thread can be started");
         let began = Instant::now();
         while !engine.is_open() && began.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(10));

@@ -5,8 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::counter::Counter;
-use crate::features::Features;
+use crate::features::{Counter, Features};
 use crate::stamp::{Stamp, StampMethod};
 
 /// What the kernel calls this counter where it keeps time by it.

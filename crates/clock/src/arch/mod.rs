@@ -20,3 +20,16 @@ pub(crate) use aarch64::*;
 pub(crate) use other::*;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::*;
+
+use std::sync::OnceLock;
+
+use crate::features::Features;
+
+impl Features {
+    /// Those of this machine; found once.
+    #[inline]
+    pub(crate) fn of_this_machine() -> Self {
+        static FEATURES: OnceLock<Features> = OnceLock::new();
+        *FEATURES.get_or_init(features)
+    }
+}

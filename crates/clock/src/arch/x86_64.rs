@@ -6,8 +6,7 @@
 
 use std::arch::x86_64::{__cpuid_count, _mm_lfence, _mm_mfence, _rdtsc, CpuidResult};
 
-use crate::counter::Counter;
-use crate::features::Features;
+use crate::features::{Counter, Features};
 use crate::stamp::{CPU_MASK, Stamp, StampMethod};
 
 /// What the kernel calls this counter where it keeps time by it.

@@ -1,4 +1,4 @@
-//! Engine and keeper on machines in software: counters with random faults, late keepers, disruptions, and never a step
+//! Engine and calibrator on machines in software: counters with random faults, late calibrators, disruptions, and never a step
 //! backwards.
 //!
 //! Time is simulated, so every run is the same. A reader reads on any CPU, at least 60 ns after the reader before: a message
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use clock::{
-    Belief, Bound, Disruption, Engine, Exchanged, Fault, FaultSchedule, Instruments, Keeper, Stamp,
+    Belief, Bound, Calibrator, Disruption, Engine, Exchanged, Fault, FaultSchedule, Instruments, Stamp,
     Surroundings, Timing,
 };
 use proptest::prelude::*;
@@ -132,10 +132,10 @@ impl Readers {
     }
 }
 
-/// Lets a keeper step and readers read until a true time has passed; `lateness` in ticks is added to each pause at random.
+/// Lets a calibrator step and readers read until a true time has passed; `lateness` in ticks is added to each pause at random.
 fn run(
     engine: &Engine<Machine>,
-    keeper: &mut Keeper<'_, Machine>,
+    calibrator: &mut Calibrator<'_, Machine>,
     readers: &mut Readers,
     ms: u64,
     lateness: u64,
@@ -144,15 +144,15 @@ fn run(
     let until = machine.now.load(Ordering::Relaxed) + ms * TICKS_PER_MS;
     while machine.now.load(Ordering::Relaxed) < until {
         machine.cpu.store(machine.random(CPUS.into()) as u32, Ordering::Relaxed);
-        let pause_ns = keeper.step();
+        let pause_ns = calibrator.step();
         let late = if lateness == 0 { 0 } else { machine.random(lateness) };
         readers.read(engine, (pause_ns as f64 / NS_PER_TICK) as u64 + late);
     }
 }
 
-fn keeper(engine: &Engine<Machine>) -> Keeper<'_, Machine> {
+fn calibrator(engine: &Engine<Machine>) -> Calibrator<'_, Machine> {
     let cpus: Vec<u32> = (0..CPUS).collect();
-    Keeper::new(engine, &cpus, Timing::default())
+    Calibrator::new(engine, &cpus, Timing::default())
 }
 
 fn faults() -> impl Strategy<Value = Vec<Fault>> {
@@ -167,27 +167,27 @@ fn faults() -> impl Strategy<Value = Vec<Fault>> {
 #[test]
 fn a_healthy_machine_is_served_by_its_counters_after_a_tenth_of_a_second() {
     let engine = Engine::new(Machine::new(&vec![vec![]; 4], "tsc", 1), 4);
-    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-    run(&engine, &mut keeper, &mut readers, 90, 0);
+    let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+    run(&engine, &mut calibrator, &mut readers, 90, 0);
     assert!(!engine.is_open());
-    run(&engine, &mut keeper, &mut readers, 60, 0);
+    run(&engine, &mut calibrator, &mut readers, 60, 0);
     assert!(engine.is_open());
-    run(&engine, &mut keeper, &mut readers, 20_000, 0);
+    run(&engine, &mut calibrator, &mut readers, 20_000, 0);
     assert_eq!((readers.backwards.len(), engine.generation(), engine.disruption()), (0, 0, None));
     assert!(readers.worst_error_ns <= 60, "{} ns", readers.worst_error_ns);
     assert!((1..100).contains(&engine.boundary_ns()), "{} ns", engine.boundary_ns());
-    let rate = keeper.discipline().rate().expect("it has run for seconds");
+    let rate = calibrator.discipline().rate().expect("it has run for seconds");
     assert!((rate.ns_per_tick / NS_PER_TICK - 1.0).abs() < 5e-8, "{rate:?}");
 }
 
 #[test]
 fn a_healthy_machine_is_never_corrected() {
     let engine = Engine::new(Machine::new(&vec![vec![]; 4], "kvm-clock", 2), 4);
-    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-    run(&engine, &mut keeper, &mut readers, 60_000, 0);
+    let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+    run(&engine, &mut calibrator, &mut readers, 60_000, 0);
     assert!(engine.is_open() && readers.backwards.is_empty());
     for cpu in 0..CPUS {
-        let belief = keeper.alignment(cpu).expect("a CPU of the machine").belief;
+        let belief = calibrator.alignment(cpu).expect("a CPU of the machine").belief;
         assert!(matches!(belief, Belief::Same { .. }), "{cpu}: {belief:?}");
     }
 }
@@ -204,21 +204,21 @@ fn every_disruption_sends_readers_to_the_kernel_and_none_of_them_back_in_time() 
         (Disruption::VmClock, Surroundings { vm_marker: Some(1), ..Surroundings::default() }),
     ] {
         let engine = Engine::new(Machine::new(&vec![vec![]; 4], "tsc", 3), 4);
-        let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-        run(&engine, &mut keeper, &mut readers, 1_000, 0);
+        let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+        run(&engine, &mut calibrator, &mut readers, 1_000, 0);
         {
             let mut now = engine.instruments.surroundings.lock().expect("no reader panics");
             now.clock_source = change.clock_source.or(now.clock_source.take());
             now.online_cpus = change.online_cpus.or(now.online_cpus.take());
             (now.asleep_ns, now.vm_marker) = (change.asleep_ns, change.vm_marker);
         }
-        let pause = keeper.step();
+        let pause = calibrator.step();
         assert_eq!(
             (engine.is_open(), engine.generation(), engine.disruption()),
             (false, 1, Some(disruption))
         );
         readers.read(&engine, pause);
-        run(&engine, &mut keeper, &mut readers, 5_000, 0);
+        run(&engine, &mut calibrator, &mut readers, 5_000, 0);
         assert!(engine.is_open() && readers.backwards.is_empty(), "{disruption:?} {readers:?}");
     }
 }
@@ -229,8 +229,8 @@ fn a_counter_that_jumps_is_caught_within_a_step_and_time_waits_for_it() {
         let jump = vec![Fault::Step { at_ticks: 2_000 * TICKS_PER_MS, ticks }];
         let faults = vec![jump.clone(), jump.clone(), jump.clone(), jump];
         let engine = Engine::new(Machine::new(&faults, "tsc", 4), 4);
-        let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-        run(&engine, &mut keeper, &mut readers, 8_000, 0);
+        let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+        run(&engine, &mut calibrator, &mut readers, 8_000, 0);
         assert_eq!((engine.generation(), engine.disruption()), (1, Some(Disruption::Jump)));
         assert!(engine.is_open() && readers.backwards.is_empty(), "{ticks}: {readers:?}");
         // A segment holds for a second, so no reader was further ahead than that.
@@ -242,18 +242,18 @@ fn a_counter_that_jumps_is_caught_within_a_step_and_time_waits_for_it() {
 fn one_cpu_that_leaves_the_others_is_found_and_corrected() {
     let leaving = vec![Fault::Step { at_ticks: 2_000 * TICKS_PER_MS, ticks: 2_500_000 }];
     let engine = Engine::new(Machine::new(&[vec![], vec![], leaving, vec![]], "kvm-clock", 5), 4);
-    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-    run(&engine, &mut keeper, &mut readers, 40_000, 0);
-    // By an exchange, or by the kernel's clock if the keeper itself was on that CPU.
+    let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+    run(&engine, &mut calibrator, &mut readers, 40_000, 0);
+    // By an exchange, or by the kernel's clock if the calibrator itself was on that CPU.
     assert!(
         matches!(engine.disruption(), Some(Disruption::Skew | Disruption::Jump)),
         "{:?}",
         engine.disruption()
     );
     readers = Readers { last_ns: readers.last_ns, ..Readers::default() };
-    run(&engine, &mut keeper, &mut readers, 20_000, 0);
+    run(&engine, &mut calibrator, &mut readers, 20_000, 0);
     assert!(engine.is_open() && readers.backwards.is_empty(), "{readers:?}");
-    assert!(matches!(keeper.alignment(2).map(|alignment| alignment.belief), Some(Belief::Corrected(_))));
+    assert!(matches!(calibrator.alignment(2).map(|alignment| alignment.belief), Some(Belief::Corrected(_))));
     assert!(readers.worst_error_ns <= 100, "{readers:?}");
 }
 
@@ -261,30 +261,30 @@ fn one_cpu_that_leaves_the_others_is_found_and_corrected() {
 fn a_keeper_that_wakes_on_a_cpu_of_which_nothing_is_known_begins_on_the_reference() {
     let ahead = vec![Fault::Offset { ticks: 2_500_000 }];
     let engine = Engine::new(Machine::new(&[vec![], vec![], vec![], ahead], "hpet", 7), 4);
-    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
+    let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
     // Nothing moves it but what it asks for itself.
     let (mut on, until) = (3, 5_000 * TICKS_PER_MS);
     while engine.instruments.now.load(Ordering::Relaxed) < until {
-        let step_cpus = keeper.step_cpus();
+        let step_cpus = calibrator.step_cpus();
         on = if step_cpus.contains(&on) { on } else { step_cpus[0] };
         engine.instruments.cpu.store(on, Ordering::Relaxed);
-        let pause_ns = keeper.step();
+        let pause_ns = calibrator.step();
         readers.read(&engine, (pause_ns as f64 / NS_PER_TICK) as u64);
     }
     assert!(engine.is_open() && readers.backwards.is_empty(), "{readers:?}");
-    assert_eq!(keeper.step_cpus(), [0, 1, 2, 3], "it is free once all are known");
+    assert_eq!(calibrator.step_cpus(), [0, 1, 2, 3], "it is free once all are known");
 }
 
 #[test]
 fn a_kernel_that_refuses_its_clock_lets_time_stand_still_at_worst() {
     let engine = Engine::new(Machine::new(&vec![vec![]; 4], "tsc", 6), 4);
-    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-    run(&engine, &mut keeper, &mut readers, 1_000, 0);
+    let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+    run(&engine, &mut calibrator, &mut readers, 1_000, 0);
     engine.instruments.kernel_answers.store(0, Ordering::Relaxed);
-    run(&engine, &mut keeper, &mut readers, 3_000, 0);
+    run(&engine, &mut calibrator, &mut readers, 3_000, 0);
     assert!(readers.backwards.is_empty(), "{readers:?}");
     engine.instruments.kernel_answers.store(1, Ordering::Relaxed);
-    run(&engine, &mut keeper, &mut readers, 3_000, 0);
+    run(&engine, &mut calibrator, &mut readers, 3_000, 0);
     assert!(engine.is_open() && readers.backwards.is_empty(), "{readers:?}");
 }
 
@@ -298,8 +298,8 @@ proptest! {
         faults in proptest::collection::vec(faults(), 4), late_ms in prop_oneof![Just(0_u64), 1_u64..3_000], seed: u64,
     ) {
         let engine = Engine::new(Machine::new(&faults, "kvm-clock", seed), 4);
-        let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
-        run(&engine, &mut keeper, &mut readers, 15_000, late_ms * TICKS_PER_MS);
+        let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
+        run(&engine, &mut calibrator, &mut readers, 15_000, late_ms * TICKS_PER_MS);
         prop_assert!(readers.backwards.is_empty(), "{:?}", readers);
         prop_assert!(readers.worst_error_ns <= 2_000, "{:?}", readers);
         prop_assert!(late_ms > 200 || engine.is_open(), "{:?}", engine.disruption());

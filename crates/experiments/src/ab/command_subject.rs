@@ -123,7 +123,7 @@ impl ProgramRuns {
     fn better(&self) -> Option<Better> {
         let of_workload = |workload: &Arc<Prepared>| match workload.metric {
             workloads::Metric::Time => None,
-            _ => Some(workload.metric.unit().1),
+            workloads::Metric::Pattern { better, .. } => Some(better),
         };
         let printed = self.metric.as_ref().map(|metric| metric.better);
         printed.or_else(|| self.how.workload.as_ref().and_then(of_workload))

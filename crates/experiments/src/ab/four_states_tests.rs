@@ -168,7 +168,7 @@ fn nothing_is_seldom_called_something() {
 }
 
 #[test]
-fn one_factor_is_the_experiment_with_a_twin_of_its_own() {
+fn one_factor_is_the_experiment_with_an_aa_control_before_it() {
     let rules = Rules { pairs: Some(40), budget_s: 1e6, ..RULES };
     let subject = || Simulated::with([0.05, 0.0, 0.0]);
     let inside = run_factorial(&mut subject(), 1, &rules, &mut NoProgress).expect("it cannot fail");

@@ -169,7 +169,7 @@ pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
 pub(crate) fn aa_control(aa_control: &stats::AaControl, rows: Vec<AaRow>, blocks: usize) -> AaControl {
     AaControl {
         rows,
-        blocks: blocks,
+        blocks,
         alarms: aa_control.alarms,
         alarms_by_chance: aa_control.alarms_by_chance,
         widening: aa_control.widening,

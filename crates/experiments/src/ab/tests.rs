@@ -169,7 +169,7 @@ fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
 }
 
 #[test]
-fn the_budget_holds_for_twin_and_experiment_together() {
+fn the_budget_holds_for_aa_and_experiment_together() {
     let mut subject = Simulated { noise: 0.05, ..Simulated::default() };
     let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     assert!(subject.now_s <= RULES.budget_s, "{}", subject.now_s);
@@ -179,7 +179,7 @@ fn the_budget_holds_for_twin_and_experiment_together() {
 }
 
 #[test]
-fn the_twin_never_leaves_the_baseline() {
+fn the_aa_control_never_leaves_the_baseline() {
     let mut subject = Simulated::default();
     let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     let (warmup, aa_control) = (trial_log.warmup.len(), trial_log.aa_trials.trials.len());

@@ -5,9 +5,8 @@ mod hyperfine;
 mod phoronix;
 mod test_list;
 
-use std::collections::BTreeMap;
-
 use record::DecodeError;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Configuration, configuration_of_record};
@@ -87,15 +86,23 @@ fn of_record(name: &str, bytes: &[u8]) -> Result<Configuration, ImportError> {
 
 /// Which JSON it is: each kind has a field that no other has.
 fn json_document(name: &str, text: &str) -> Result<Vec<Configuration>, ImportError> {
-    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(text)?;
-    let has = |name| fields.contains_key(name);
-    let found = if has("rows") && has("averages") {
+    /// The outermost fields; whether they are there is all that counts.
+    #[derive(Deserialize)]
+    struct Fields {
+        schema: Option<IgnoredAny>,
+        rows: Option<IgnoredAny>,
+        averages: Option<IgnoredAny>,
+        view: Option<IgnoredAny>,
+        results: Option<IgnoredAny>,
+    }
+    let fields: Fields = serde_json::from_str(text)?;
+    let found = if fields.rows.is_some() && fields.averages.is_some() {
         return Err(ImportError::Derived { what: "a comparison" });
-    } else if has("schema") && has("view") {
+    } else if fields.schema.is_some() && fields.view.is_some() {
         return Err(ImportError::Derived { what: "the description of a machine" });
-    } else if has("schema") {
+    } else if fields.schema.is_some() {
         of_record(name, text.as_bytes())?
-    } else if has("results") {
+    } else if fields.results.is_some() {
         hyperfine::read(name, text)?
     } else {
         return Err(ImportError::Unknown);

@@ -102,7 +102,7 @@ pub struct Limits {
 }
 
 /// A class in the making: residuals of its rows beside the factor, by row and run.
-struct Class {
+struct CentredClass {
     class: RowClass,
     members: Vec<usize>,
     centres: Vec<f64>,
@@ -110,7 +110,7 @@ struct Class {
     residuals: Vec<Vec<f64>>,
 }
 
-impl Class {
+impl CentredClass {
     fn of(class: RowClass, members: Vec<usize>, logs: &[Vec<f64>]) -> Self {
         let centres: Vec<f64> = members.iter().map(|&row| median(&logs[row]).unwrap_or(0.0)).collect();
         let runs = logs[members[0]].len();
@@ -143,8 +143,8 @@ impl Limits {
         for (index, row) in rows.iter().enumerate() {
             members.entry(row.class).or_default().push(index);
         }
-        let classes: Vec<Class> =
-            members.into_iter().map(|(class, members)| Class::of(class, members, logs)).collect();
+        let classes: Vec<CentredClass> =
+            members.into_iter().map(|(class, members)| CentredClass::of(class, members, logs)).collect();
         let half = alarms / 2.0;
         let of_factors = factor_limit(&classes, twice(half / classes.len() as f64, factors_of(&classes)));
         let of_rows = row_limit(&classes, twice(half / rows.len() as f64, residuals_of(&classes)));
@@ -230,11 +230,11 @@ pub fn confirmed(first: &[Departure], second: &[Departure]) -> Vec<Departure> {
     first.iter().filter(again).cloned().collect()
 }
 
-fn factors_of(classes: &[Class]) -> impl Iterator<Item = &[f64]> {
+fn factors_of(classes: &[CentredClass]) -> impl Iterator<Item = &[f64]> {
     classes.iter().map(|class| class.factors.as_slice())
 }
 
-fn residuals_of(classes: &[Class]) -> impl Iterator<Item = &[f64]> {
+fn residuals_of(classes: &[CentredClass]) -> impl Iterator<Item = &[f64]> {
     classes.iter().flat_map(|class| class.residuals.iter().map(Vec::as_slice))
 }
 
@@ -283,7 +283,7 @@ fn scales(residuals: &[Vec<f64>], without: Option<usize>) -> Vec<f64> {
 }
 
 /// Deviations that the factor of a class may have.
-fn factor_limit(classes: &[Class], alarms: f64) -> f64 {
+fn factor_limit(classes: &[CentredClass], alarms: f64) -> f64 {
     let runs = classes.first().map_or(0, |class| class.factors.len());
     let mut seen = Vec::new();
     for class in classes {
@@ -303,7 +303,7 @@ fn factor_limit(classes: &[Class], alarms: f64) -> f64 {
 }
 
 /// Deviations that a row may have beside its class.
-fn row_limit(classes: &[Class], alarms: f64) -> f64 {
+fn row_limit(classes: &[CentredClass], alarms: f64) -> f64 {
     let mut seen = Vec::new();
     for class in classes {
         let runs = class.factors.len();

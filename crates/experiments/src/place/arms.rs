@@ -13,7 +13,7 @@ use super::cpu_slots::CpuSlots;
 use super::decision::Decided;
 use super::outcome::FACTORS;
 use super::prediction::{Predicted, Prediction};
-use super::roster::Key;
+use super::thread_table::Key;
 
 /// The kernel's own placement.
 pub const OS: &str = "os";

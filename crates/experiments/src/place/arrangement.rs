@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machine::CpuSet;
 
 use super::cpu_slots::CpuSlots;
-use super::roster::Key;
+use super::thread_table::Key;
 
 /// Where threads go. Without any it is the kernel's own placement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

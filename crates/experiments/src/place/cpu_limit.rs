@@ -50,7 +50,7 @@ impl CpuLimit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::roster::thread;
+    use super::super::thread_table::thread;
     use super::*;
 
     /// Looks, each with the CPUs of the threads 10, 11, ...; what was taken.

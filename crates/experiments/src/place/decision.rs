@@ -13,7 +13,7 @@ use sharing::{SharingWeights, demand, weights};
 use stats::{Random, median};
 
 use super::cpu_slots::{CpuSlots, SlotLevel};
-use super::roster::Key;
+use super::thread_table::Key;
 
 /// Threads that are busy for less of the time are left free: they cost nothing wherever they are.
 pub const CPU_SHARE_MIN: f64 = 0.02;

@@ -4,13 +4,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::live::{allowed_cpus, process_start_ticks};
-use host::{Door, MachineDoor, ProcessId};
+use host::{MachineWriter, ProcessId, SystemWriter};
 use machine::CpuSet;
 use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
 use super::cpu_limit::CpuLimit;
-use super::roster::{Counted, Member, Roster};
+use super::thread_table::{Counted, Member, ThreadTable};
 
 /// The next look after one that found something new.
 const SOON: Duration = Duration::from_millis(2);
@@ -28,7 +28,7 @@ pub struct Follower {
     free: CpuSet,
     limit: CpuLimit,
     /// Everybody who was seen.
-    pub roster: Roster,
+    pub table: ThreadTable,
     began: Instant,
     /// When the tree was last seen to be there.
     last_seen: Instant,
@@ -54,10 +54,10 @@ impl Follower {
     ) -> Result<Self, PinError> {
         let start_ticks = process_start_ticks(process).ok_or(PinError::Gone(process))?;
         let id = ProcessId { process, start_ticks };
-        let mut roster = Roster::default();
+        let mut table = ThreadTable::default();
         // Before anything is written: a short program may be over by then.
-        if let Ok(threads) = MachineDoor::live().threads(&[id]) {
-            roster.enter(&threads);
+        if let Ok(threads) = MachineWriter::live().threads(&[id]) {
+            table.enter(&threads);
         }
         let intent = PinIntent { label, process: id, sets };
         let tree = hold.begin(&intent)?;
@@ -69,7 +69,7 @@ impl Follower {
             tree,
             free,
             limit,
-            roster,
+            table,
             began,
             last_seen: began,
             pause: SOON,
@@ -85,9 +85,9 @@ impl Follower {
     /// The kernel refuses, or the journal cannot be kept; everything is free then.
     pub fn look(&mut self) -> Result<Duration, PinError> {
         let seen = self.tree.look()?;
-        let is_news = self.roster.enter(seen.iter().map(|seen| &seen.thread));
+        let is_news = self.table.enter(seen.iter().map(|seen| &seen.thread));
         for apart in seen.iter().filter(|seen| seen.is_apart) {
-            self.roster.set_apart(&apart.thread);
+            self.table.set_apart(&apart.thread);
         }
         if !seen.is_empty() {
             self.last_seen = Instant::now();
@@ -99,7 +99,7 @@ impl Follower {
         }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
-                .roster
+                .table
                 .keyed()
                 .into_iter()
                 .filter(|(_, member)| member.is_there)
@@ -161,14 +161,14 @@ impl Follower {
 
     /// From now on CPU time is counted anew, and who has ended is forgotten.
     pub fn recount(&mut self) {
-        self.roster.recount();
+        self.table.recount();
         self.began = Instant::now();
         self.last_seen = self.began;
     }
 
     /// Everybody who was seen. Of a program that took fewer CPUs for all of its threads those are apart that have others.
     pub fn census(&self) -> Vec<Counted> {
-        let members = self.roster.keyed();
+        let members = self.table.keyed();
         let busy_s = |member: &Member| member.busy_ns[1].saturating_sub(member.busy_ns[0]) as f64 / 1e9;
         // A thread begins before the first look at it, and is on one CPU at a time: so long it was, whoever saw it.
         let seen_s = self.last_seen.duration_since(self.began).as_secs_f64();

@@ -9,7 +9,6 @@ use machine::CpuId;
 use models::scheduling::class_slowdowns;
 use probes::cores::handover::{Handover, Handovers};
 use record::{Cores, IdleGaps, Sharing, SharingThread};
-use sharing::OF_WAKES;
 use stats::Interval;
 
 use super::arrangement::spread;
@@ -76,9 +75,8 @@ pub struct Prediction {
 #[derive(Debug, Clone, PartialEq)]
 enum ThreadModel {
     /// They take turns in twos.
-    Turns(Turns),
-    /// Each works on its own.
-    /// With the slowdowns by class and class beside it in units of each level, where the check-up measured them.
+    Turns(Box<Turns>),
+    /// Each works on its own, with the slowdowns by class and class beside it in units of each level, where the check-up measured them.
     Own { works: Vec<OwnWork>, slowdowns: Vec<Option<[[f64; 4]; 4]>> },
 }
 
@@ -108,8 +106,6 @@ struct Pair {
 struct OwnWork {
     /// Share of the time that it would use of a CPU of its own.
     demand: f64,
-    /// Share of the time that it did not wait for a CPU.
-    unhindered: f64,
     /// The class of work that it does most.
     class: usize,
 }
@@ -166,7 +162,7 @@ impl Prediction {
             let extremes = [vec![0; threads.len()], in_pairs, spread(threads.len(), slots)];
             let turns = Turns { pairs, handovers: found, unwatched, extremes };
             turns.ensure_plausible()?;
-            (ThreadModel::Turns(turns), by)
+            (ThreadModel::Turns(Box::new(turns)), by)
         };
         Ok(Self { by, slots: slots.clone(), threads: threads.len(), program })
     }
@@ -200,7 +196,7 @@ impl Prediction {
                 .sum();
             let slowed = |slots: &[usize]| self.slowed(works, slowdowns, slots, thread);
             let slower = slowed(slot_of) / slowed(&kernel_like);
-            let fluid = (work.demand + others).max(1.0) / kernel.max(1.0 / work.unhindered);
+            let fluid = (work.demand + others).max(1.0) / kernel;
             let ratios = [fluid, (1.0 + work.demand * others) / kernel, (1.0 + others) / kernel];
             for (most, ratio) in most.iter_mut().zip(ratios) {
                 *most = most.max(ratio * slower);
@@ -386,7 +382,7 @@ impl Seen<'_> {
     fn own_works(&self, cpus: usize) -> Result<Vec<OwnWork>, String> {
         let busy: f64 = self.threads.iter().map(|thread| thread.cpu_share).sum();
         let is_full = busy >= CPUS_BUSY * self.threads.len().min(cpus) as f64;
-        let of_thread = |(thread, known): (&Busy, &Option<&SharingThread>)| {
+        let of_thread = |(thread, known): (&Busy, Option<&SharingThread>)| {
             let seconds = self.sharing.map_or(f64::INFINITY, |sharing| sharing.seconds);
             let gaps = known.and_then(|thread| thread.idle_gaps.as_deref());
             let per_s =
@@ -402,9 +398,9 @@ impl Seen<'_> {
                 gaps.map_or(0.0, |gaps| gaps.iter().map(|gap| gap.count as f64 * middle_us(gap)).sum());
             let work = thread.cpu_share.clamp(f64::MIN_POSITIVE, 1.0);
             let rest = (rested_us * 1e-6 / seconds).min(1.0 - work);
-            Ok(OwnWork { demand: work / (work + rest), unhindered: work + rest, class: class(*known) })
+            Ok(OwnWork { demand: work / (work + rest), class: class(known) })
         };
-        self.threads.iter().zip(&self.known).map(of_thread).collect()
+        self.threads.iter().zip(self.known.iter().copied()).map(of_thread).collect()
     }
 }
 
@@ -441,13 +437,10 @@ fn partner(wakes: &[Vec<f64>], thread: usize) -> Result<Option<usize>, String> {
 }
 
 fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
-    let offers = sharing.map_or(&[][..], |sharing| &sharing.offers);
-    let wakes = offers.iter().find(|offer| offer.name == OF_WAKES);
-    let why = match (sharing, wakes.and_then(|offer| offer.refused.as_deref())) {
-        (None, _) => "its threads could not be watched".to_owned(),
-        (Some(_), Some(why)) => format!("{OF_WAKES}: {why}"),
-        (Some(sharing), None) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
-        (Some(_), None) => "how long it rests was not seen".to_owned(),
+    let why = match sharing {
+        None => "its threads could not be watched".to_owned(),
+        Some(Sharing { wakes_refused: Some(why), .. }) => format!("who wakes whom was not seen: {why}"),
+        Some(_) => "how long it rests was not seen".to_owned(),
     };
     format!(
         "thread {} rests for {:.0} % of the time, and for what is not known ({why})",

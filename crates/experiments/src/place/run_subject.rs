@@ -1,17 +1,14 @@
 //! A command that is run again and again, its threads kept where the arm wants them.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::live::{
-    ChildError, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child, pending_signal,
-    running_in_group, snapshot,
+    ChildError, ChildRun, Ending, PerfError, ProcessSetting, ThreadError, is_running, observe_child,
+    pending_signal, running_in_group, snapshot,
 };
 use machine::CpuSet;
 use record::{Sharing, SharingThread};
-use sharing::{
-    ProfileOptions, SourceChoice, SourceError, WRITES_WAIT_SHARE, source_of, watch_while, write_watched,
-};
+use sharing::{ProfileOptions, Samplers, watch_while};
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 
@@ -19,8 +16,8 @@ use super::arms::{ArmPlan, arrangement_of};
 use super::arrangement::Arrangement;
 use super::follower::Follower;
 use super::prediction::Unwatched;
-use super::roster::Counted;
 use super::thread_lifetimes::{Lifetimes, ShortLived};
+use super::thread_table::Counted;
 use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
 use crate::ab::metric::Metric;
@@ -52,14 +49,6 @@ pub enum PlaceRunError {
     /// The thread that watches.
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// The one source of samples that was wanted does not serve.
-    #[error("cannot sample the threads with --source {name}: {error}; or leave --source out", name = choice.name())]
-    Source {
-        /// Which was wanted.
-        choice: SourceChoice,
-        /// Why it does not serve.
-        error: SourceError,
-    },
 }
 
 impl From<ChildError> for PlaceRunError {
@@ -125,35 +114,22 @@ impl RunSubject {
     }
 
     /// Runs the command once as the kernel places it, and watches who shares what; without that where nothing may sample it, and
-    /// why. `confirm` asks besides who writes to shared pages.
+    /// why.
     ///
     /// # Errors
-    /// As for [`RunSubject::run`]; and the source that was wanted alone does not serve: then nothing was run.
-    pub fn profile(
-        &mut self,
-        choice: SourceChoice,
-        confirm: bool,
-    ) -> Result<(RunSeen, Result<Sharing, SourceError>), PlaceRunError> {
+    /// As for [`RunSubject::run`].
+    pub fn profile(&mut self) -> Result<(RunSeen, Result<Sharing, PerfError>), PlaceRunError> {
         let options = ProfileOptions { rate_hz: PROFILE_HZ, ..ProfileOptions::default() };
-        let mut command = self.program.command();
-        let period = Duration::from_secs_f64(1.0 / PROFILE_HZ);
-        let mut source = match source_of(command.get_program(), choice, period) {
-            Ok(source) => source,
-            Err(error) if choice != SourceChoice::Best => {
-                return Err(PlaceRunError::Source { choice, error });
+        match Samplers::of_children(options.period()) {
+            Ok(mut samplers) => {
+                let (seen, sharing) = watch_while(&mut samplers, options, || self.run_profiled())?;
+                Ok((self.profiled(seen?, &sharing.threads), Ok(sharing)))
             }
             Err(error) => {
-                let seen = self.run_profiled(self.program.command())?;
-                return Ok((self.profiled(seen, &[]), Err(error)));
+                let seen = self.run_profiled()?;
+                Ok((self.profiled(seen, &[]), Err(error)))
             }
-        };
-        if confirm {
-            source = write_watched(source, command.get_program(), WRITES_WAIT_SHARE);
         }
-        source.prepare(&mut command);
-        let run = || self.run_profiled(command);
-        let (seen, sharing) = watch_while(&mut *source, options, run)?;
-        Ok((self.profiled(seen?, &sharing.threads), Ok(sharing)))
     }
 
     /// Later runs begin with the CPUs of this one; whom the samples saw may go on as well.
@@ -214,16 +190,15 @@ impl RunSubject {
     /// # Errors
     /// It cannot be started, or its threads cannot be bound; they are free then.
     pub fn run(&mut self, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
-        self.run_command(self.program.command(), arrangement, None)
+        self.run_command(arrangement, None)
     }
 
-    fn run_profiled(&mut self, command: Command) -> Result<RunSeen, PlaceRunError> {
-        self.run_command(command, &Arrangement::default(), Some(Lifetimes::begin()))
+    fn run_profiled(&mut self) -> Result<RunSeen, PlaceRunError> {
+        self.run_command(&Arrangement::default(), Some(Lifetimes::begin()))
     }
 
     fn run_command(
         &mut self,
-        command: Command,
         arrangement: &Arrangement,
         mut lifetimes: Option<Lifetimes>,
     ) -> Result<RunSeen, PlaceRunError> {
@@ -233,7 +208,7 @@ impl RunSubject {
         let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
         // Nobody is looked for in later runs, which are timed one after the other.
         let (is_profiled, mut group) = (lifetimes.is_some(), None);
-        let run = observe_child(command, &settings, output, limit, &mut |process| {
+        let run = observe_child(self.program.command(), &settings, output, limit, &mut |process| {
             group = Some(process);
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
@@ -244,7 +219,7 @@ impl RunSubject {
                 }
             };
             if let (Some(lifetimes), Some(follower)) = (&mut lifetimes, &follower) {
-                lifetimes.look(&follower.roster);
+                lifetimes.look(&follower.table);
             }
             looked.unwrap_or_else(|error| {
                 failed = Some(error);
@@ -257,7 +232,7 @@ impl RunSubject {
                 if failed.is_none() { follower.left_behind().unwrap_or_default() } else { Vec::new() };
             (census, cpus) = (follower.census(), follower.taken().cloned());
             let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
-            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.roster, total_s));
+            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.table, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         if let Some(group) = group.filter(|_| is_profiled) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use host::live::thread_cpu_time_ns;
 use toggles::ThreadId;
 
-use super::roster::Roster;
+use super::thread_table::ThreadTable;
 
 /// A thread that lives for less of the run is none to be placed by itself: it has no neighbours for most of the time. Assumed.
 const LIFE_SHARE_MIN: f64 = 0.1;
@@ -75,17 +75,17 @@ impl Lifetimes {
     }
 
     /// Enters who is there by the last look, unless that was done a moment ago.
-    pub(super) fn look(&mut self, roster: &Roster) {
+    pub(super) fn look(&mut self, table: &ThreadTable) {
         let at = self.begun.elapsed();
         if at.saturating_sub(self.last_look) >= EFFORT * self.last_effort {
-            self.enter_all(roster, at);
+            self.enter_all(table, at);
         }
     }
 
-    fn enter_all(&mut self, roster: &Roster, at: Duration) {
+    fn enter_all(&mut self, table: &ThreadTable, at: Duration) {
         // The time on the clock holds what other programs took of a busy CPU as well.
         let begun_ns = thread_cpu_time_ns();
-        for (_, member) in roster.keyed() {
+        for (_, member) in table.keyed() {
             self.enter(member.id, member.is_there, member.busy_ns[1], at);
         }
         self.last_effort = Duration::from_nanos(thread_cpu_time_ns().saturating_sub(begun_ns));
@@ -111,9 +111,9 @@ impl Lifetimes {
     }
 
     /// What it amounts to in a run that is over and used so much CPU time.
-    pub(super) fn short_lived(mut self, roster: &Roster, total_s: f64) -> ShortLived {
+    pub(super) fn short_lived(mut self, table: &ThreadTable, total_s: f64) -> ShortLived {
         let end = self.begun.elapsed();
-        self.enter_all(roster, end);
+        self.enter_all(table, end);
         self.short_lived_until(end, total_s)
     }
 

@@ -3,13 +3,7 @@
 use raw_cpuid::CpuIdResult;
 
 pub(super) const NAME: &str = std::env::consts::ARCH;
-/// EM_NONE.
-pub(crate) const ELF_MACHINE: u64 = 0;
-/// No loader is known to serve.
-pub(crate) const GNU_LOADER: &[u8] = b"no loader";
 pub(crate) const SAMPLED_REGISTERS: Option<u64> = None;
-/// No code ends with it.
-pub(crate) const SYSTEM_CALL: &[u8] = &[0; 256];
 pub(crate) const HAS_CPUID: bool = false;
 
 /// There is no such instruction.

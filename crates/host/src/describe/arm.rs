@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use machine::{ArmCpus, ArmSignature, CpuId, CpuSet, Disagreement, Machine, Vendor, arm_name};
 
 use super::cpuinfo::CpuInfo;
-use super::source::Source;
-use super::topology::CPU_FOLDER;
+use super::source::{CPU_FOLDER, Source};
 
 /// Registers of a CPU, below its folder: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
 const REGISTERS: &str = "regs/identification";

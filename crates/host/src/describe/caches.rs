@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use machine::{Bytes, Cache, CacheKind, Core, CpuId, CpuSet, Disagreement};
 
-use super::source::{Source, size_bytes};
-use super::topology::CPU_FOLDER;
+use super::source::{CPU_FOLDER, Source, size_bytes};
 
 /// What the caches are held against.
 pub(super) struct Around<'a> {

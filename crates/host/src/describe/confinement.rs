@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use machine::{CpuSet, NodeId, Topology};
 
-use super::source::Source;
-use super::topology::node_list;
+use super::source::{Source, node_list};
 
 /// Where a hierarchy of control groups is mounted, and where in it this process is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::{CacheKind, CoreKind, Cpu, CpuId, CpuSet, Topology};
 
 use super::cpuinfo::CpuInfo;
-use super::source::Source;
-use super::topology::CPU_FOLDER;
+use super::source::{CPU_FOLDER, Source};
 
 /// Marks the kind of each core where the machine mixes several.
 pub(super) fn fill(source: &Source<'_>, info: &CpuInfo, topology: &mut Topology) {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePages, shareable_command_line};
 
 use super::cpuinfo::CpuInfo;
-use super::source::{Source, meminfo_bytes};
-use super::topology::CPU_FOLDER;
+use super::source::{CPU_FOLDER, Source, meminfo_bytes};
 use super::vulnerabilities::{self, Vulnerabilities};
 use super::{container, field_scan, limits};
 

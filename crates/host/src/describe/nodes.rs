@@ -2,8 +2,7 @@
 
 use machine::{Bytes, CpuSet, MemoryAttribute, Node, NodeId};
 
-use super::source::{Source, meminfo_bytes, size_bytes};
-use super::topology::node_list;
+use super::source::{Source, meminfo_bytes, node_list, size_bytes};
 
 /// Where the kernel describes nodes.
 const NODE_FOLDER: &str = "/sys/devices/system/node";

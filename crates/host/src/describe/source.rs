@@ -1,12 +1,15 @@
 //! Reading single values of a root, with a note for what is there and cannot be read.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
-use machine::{Bytes, CpuSet, CpuSetError, Disagreement};
+use machine::{Bytes, CpuSet, CpuSetError, Disagreement, NodeId};
 
 use crate::{ReadError, Root};
+
+/// Where the kernel describes CPUs.
+pub(super) const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
 /// The most notes kept: a hostile tree can have a million unreadable files.
 const NOTES_MAX: usize = 50;
@@ -156,6 +159,11 @@ pub(crate) fn size_bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     digits.trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// The numbers of a kernel list such as `0-3,8`, as node numbers; they have the same form as CPU numbers.
+pub(super) fn node_list(text: &str) -> Option<BTreeSet<NodeId>> {
+    CpuSet::from_list(text).ok().map(|numbers| numbers.iter().map(|number| NodeId(number.0)).collect())
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! Packages, dies, modules, cores and threads from `/sys/devices/system/cpu`, or from `/proc/cpuinfo` alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use machine::{Core, CoreKind, Cpu, CpuId, CpuSet, NodeId, Topology};
 
 use super::cpuinfo::CpuInfo;
 use super::groups::{self, Membership};
-use super::source::Source;
+use super::source::{CPU_FOLDER, Source};
 use super::{caches, confinement, core_kinds, nodes};
-
-/// Where the kernel describes CPUs.
-pub(super) const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
 /// The cluster number arm64 reports where firmware names none (drivers/base/arch_topology.c, as u16).
 const CLUSTER_UNKNOWN: i64 = 65_535;
@@ -187,9 +184,4 @@ fn cores(levels: &Levels, online: &CpuSet) -> Vec<Core> {
     }
     cores.sort_by_key(|core| (core.package, core.cpus.first()));
     cores
-}
-
-/// The numbers of a kernel list such as `0-3,8`, as node numbers; they have the same form as CPU numbers.
-pub(super) fn node_list(text: &str) -> Option<BTreeSet<NodeId>> {
-    CpuSet::from_list(text).ok().map(|numbers| numbers.iter().map(|number| NodeId(number.0)).collect())
 }

@@ -5,7 +5,7 @@ use std::mem;
 
 use machine::{CpuId, CpuSet};
 
-use super::ThreadError;
+use super::thread_error::ThreadError;
 use crate::answer::done;
 
 /// Why a thread is not on its CPU.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::ThreadError;
 use super::handover::Handover;
 use super::interrupt::pending_signal;
+use super::memory_file::memory_file;
 use super::poll::wait_for_any;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 use crate::answer::{done, number, owned};
@@ -299,12 +300,6 @@ fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: fcntl takes numbers only here.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
     owned(copy)
-}
-
-pub(super) fn memory_file() -> io::Result<OwnedFd> {
-    // SAFETY: the name ends with a NUL and is only read.
-    let fd = unsafe { libc::memfd_create(c"sidestep-output".as_ptr(), libc::MFD_CLOEXEC) };
-    owned(fd)
 }
 
 /// The last `bytes_max` bytes of a memory file.

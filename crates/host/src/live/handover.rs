@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use super::child::memory_file;
+use super::memory_file::memory_file;
 
 /// The two files, on either side.
 #[derive(Debug)]

@@ -22,9 +22,7 @@ use machine::CpuId;
 
 use attributes::Begin;
 pub use attributes::{PerfError, PerfWatch};
-pub use record::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, RegisterSample, Registers, Switch, parse_records,
-};
+pub use record::{Observation, RegisterSample, Registers, Switch, parse_records};
 pub use refusal::Refusal as PerfRefusal;
 use ring::Ring;
 pub use tracepoint::{WakeTracepoint, WakesUnseen, wake_tracepoint};

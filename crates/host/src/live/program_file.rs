@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// A file that is open for reading.
@@ -27,17 +26,6 @@ impl ProgramFile {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(Self { file })
-    }
-
-    /// True if who runs it has other rights by that: the set-id bits, or capabilities of the file; capabilities(7).
-    pub fn gains_privileges(&self) -> bool {
-        /// S_ISUID and S_ISGID; inode(7).
-        const SET_ID: u32 = 0o6000;
-        let has_bits = self.file.metadata().is_ok_and(|found| found.mode() & SET_ID != 0);
-        let name = c"security.capability";
-        // SAFETY: the file is open, the name a C string, and only the length is asked for.
-        let bytes = unsafe { libc::fgetxattr(self.file.as_raw_fd(), name.as_ptr(), std::ptr::null_mut(), 0) };
-        has_bits || bytes > 0
     }
 
     /// Reads from a place on; returns how many bytes were there.

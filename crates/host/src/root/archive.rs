@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::ahead::Ahead;
-use super::store::Look;
+use super::folder::Look;
+use super::prefetch::Prefetch;
 use super::{FILE_BYTES_MAX, RootError, dump_cpu};
 
 /// The most bytes kept in memory of all files of an archive.
@@ -79,8 +79,8 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
     let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
     let mut archive = Archive::empty();
     let bounded = Bounded { inner: decoded(path)?, left: DECODED_BYTES_MAX };
-    let ahead = Ahead::start(bounded).map_err(unreadable)?;
-    archive.fill(ahead).map_err(|stop| match stop {
+    let prefetched = Prefetch::start(bounded).map_err(unreadable)?;
+    archive.fill(prefetched).map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
         Stop::Damaged(reason) => damaged(reason),
     })?;

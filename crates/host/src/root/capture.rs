@@ -7,7 +7,7 @@ use std::path::Path;
 use machine::shareable_command_line;
 
 use super::folder;
-use super::store::Look;
+use super::folder::Look;
 use crate::NodeFunction;
 use crate::describe::field_scan;
 

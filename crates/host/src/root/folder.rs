@@ -5,7 +5,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::FILE_BYTES_MAX;
-use super::store::Look;
+
+/// What a name is, links not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Look {
+    Missing,
+    File,
+    Directory,
+    Link(String),
+}
 
 /// What the name is, links not followed; pipes, sockets and devices count as missing.
 pub(super) fn look(path: &Path) -> Look {

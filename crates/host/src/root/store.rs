@@ -4,16 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::archive::Archive;
+use super::folder::Look;
 use super::{RootError, archive, folder};
-
-/// What a name in the store is, links not followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Look {
-    Missing,
-    File,
-    Directory,
-    Link(String),
-}
 
 /// The three places files come from.
 #[derive(Debug)]

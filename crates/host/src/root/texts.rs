@@ -5,7 +5,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::store::Look;
+use super::folder::Look;
 use super::{RootError, archive, folder};
 
 /// The most bytes of one text; a report of `lscpu` has about 3 KiB.

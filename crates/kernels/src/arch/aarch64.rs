@@ -18,9 +18,9 @@ pub(crate) use chase::PARALLEL_WALKS;
 pub(crate) use core_loops::{CORE, walk, walk_offsets};
 pub(crate) use vector::VECTORS;
 
-use crate::chase::Link;
+use crate::cursor::Link;
 use crate::isa::Isa;
-use crate::mandelbrot::{Numbers, Picture};
+use crate::picture::{Numbers, Picture};
 
 /// Whether this CPU has the instructions; Linux on arm64 runs on no CPU without Advanced SIMD that Rust's target supports.
 pub(crate) fn has(isa: Isa) -> bool {

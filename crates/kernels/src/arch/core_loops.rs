@@ -17,11 +17,10 @@ macro_rules! core_loops {
         use core::arch::asm;
 
         use crate::arch::CoreLoops;
-        use crate::chase::Link;
-        use crate::offset_chase::mask_of;
-        use crate::rotate::ROTATION_BITS;
-        use crate::store_bypass::{self, SLOT_SHIFT};
-        use crate::{multiply, rotate};
+        use crate::cursor::Link;
+        use crate::loop_constants::{
+            BYPASS_FACTOR, MULTIPLY_FACTOR, ROTATE_START, ROTATION_BITS, SLOT_SHIFT, mask_of,
+        };
 
         pub(crate) const CORE: CoreLoops = CoreLoops {
             multiply: Some(multiply_rounds),
@@ -34,13 +33,13 @@ macro_rules! core_loops {
         };
 
         fn multiply_rounds(rounds: u64) -> u32 {
-            let mut product = multiply::FACTOR;
+            let mut product = MULTIPLY_FACTOR;
             // SAFETY: registers only, all named.
             unsafe {
                 asm!(
                     rounds!(64, $($multiply),+),
                     product = inout(reg) product,
-                    factor = in(reg) multiply::FACTOR,
+                    factor = in(reg) MULTIPLY_FACTOR,
                     rounds = inout(reg) rounds => _,
                     options(nomem, nostack)
                 );
@@ -49,7 +48,7 @@ macro_rules! core_loops {
         }
 
         fn rotate_rounds(rounds: u64) -> u64 {
-            let mut value = rotate::START;
+            let mut value = ROTATE_START;
             // SAFETY: registers only, all named.
             unsafe {
                 asm!(
@@ -122,7 +121,7 @@ macro_rules! core_loops {
                     rounds!(16, $($bypass),+),
                     node = inout(reg) node,
                     late = out(reg) _,
-                    factor = in(reg) store_bypass::FACTOR,
+                    factor = in(reg) BYPASS_FACTOR,
                     targets = in(reg) targets.as_mut_ptr(),
                     nodes = in(reg) nodes.as_ptr(),
                     rounds = inout(reg) rounds => _,
@@ -134,7 +133,7 @@ macro_rules! core_loops {
         }
 
         /// # Safety
-        /// `node` is a node as [`Cursor::new`](crate::chase::Cursor) wants it; `rounds` is not zero.
+        /// `node` is a node as [`Cursor::new`](crate::cursor::Cursor) wants it; `rounds` is not zero.
         pub(crate) unsafe fn walk(mut node: *const Link, rounds: u64) -> *const Link {
             // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
             unsafe {

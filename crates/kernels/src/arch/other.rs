@@ -1,10 +1,10 @@
 //! What is honest in plain Rust: volatile loads, atomics and sweeps are what they say. Chains in registers are not.
 
 use super::{AtomicAdds, CoreLoops, ParallelWalk, Vectors};
-use crate::chase::{Cursor, LOADS_PER_ROUND, Link};
+use crate::cursor::{Cursor, Link};
 use crate::isa::Isa;
-use crate::mandelbrot::{Numbers, Picture};
-use crate::offset_chase::{OFFSETS_PER_ROUND, mask_of};
+use crate::loop_constants::{LOADS_PER_ROUND, OFFSETS_PER_ROUND, mask_of};
+use crate::picture::{Numbers, Picture};
 
 pub(crate) mod stream;
 pub(crate) mod ticks;

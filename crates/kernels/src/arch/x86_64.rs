@@ -18,7 +18,7 @@ pub(crate) use mandelbrot::picture_of;
 pub(crate) use vector::VECTORS;
 
 use super::AtomicAdds;
-use crate::chase::Link;
+use crate::cursor::Link;
 use crate::isa::Isa;
 
 /// One instruction whatever the CPU: there is nothing to compare.

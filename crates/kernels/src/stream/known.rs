@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
-use super::{StreamKernel, StreamLoop, naive};
+use super::{StreamKernel, StreamLoop};
 use crate::arrays::{ARRAY_GRANULE_BYTES, Arrays};
 use crate::isa::Isa;
 use crate::operation::{ELEMENT_BYTES, Operation};
+use crate::stream_naive;
 
 /// Elements that are computed again at once: those of a granule, of which every array has a whole number.
 const AT_ONCE: usize = ARRAY_GRANULE_BYTES / ELEMENT_BYTES;
@@ -64,13 +65,13 @@ impl StreamKernel {
     fn swept(self, b: &[u64], c: &[u64]) -> [u64; AT_ONCE] {
         if self.isa == Isa::ScalarU64 {
             let mut a = [0; AT_ONCE];
-            naive::sweep_u64(self.operation, &mut a, b, c);
+            stream_naive::sweep_u64(self.operation, &mut a, b, c);
             return a;
         }
         let doubles =
             |bits: &[u64]| -> [f64; AT_ONCE] { core::array::from_fn(|index| f64::from_bits(bits[index])) };
         let mut a = [0.0; AT_ONCE];
-        naive::sweep_f64(self.operation, &mut a, &doubles(b), &doubles(c));
+        stream_naive::sweep_f64(self.operation, &mut a, &doubles(b), &doubles(c));
         a.map(f64::to_bits)
     }
 

@@ -29,7 +29,7 @@ fn loops_of_the_core_are_their_instructions_and_touch_no_other_memory() {
             "store_bypass::StoreBypass::run",
             "16 mov w,w; 80 mul w,w,w; 16 lsr w,w,i; 16 str x,[m]; 16 ldr x,[m]",
         ),
-        ("chase::Cursor::walk", "64 ldr x,[m]"),
+        ("chase::<impl kernels::cursor::Cursor>::walk", "64 ldr x,[m]"),
         ("offset_chase::OffsetChase::walk", "64 ldr x,[m]; 64 and x,x,x"),
         ("arch::aarch64::atomics::lse_adds", "16 ldaddal x,x,[m]"),
     ];
@@ -54,7 +54,7 @@ fn chains_depend_on_themselves_and_the_adds_of_the_ports_do_not() {
     for (path, period) in [
         ("multiply::multiply_chain", 1),
         ("rotate::rotate_chain", 1),
-        ("chase::Cursor::walk", 1),
+        ("chase::<impl kernels::cursor::Cursor>::walk", 1),
         ("offset_chase::OffsetChase::walk", 2),
         ("float_divide::float_divide_chain", 3),
         ("forwarding::forwarding_chain", 3),

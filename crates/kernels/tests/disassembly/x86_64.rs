@@ -120,7 +120,7 @@ fn non_temporal_sweeps_end_with_a_fence_and_plain_ones_do_not() {
 #[test]
 fn a_walk_is_64_dependent_loads_and_a_branch() {
     let Some(functions) = functions() else { return };
-    let walk = function(functions, "chase::Cursor::walk");
+    let walk = function(functions, "chase::<impl kernels::cursor::Cursor>::walk");
     let body = loops(walk)[0];
     assert_eq!(summary(body), "64 mov r,[m]; 1 dec r; 1 jne");
     let first = &body[0].text;

@@ -26,7 +26,7 @@ const MEDIAN_SAMPLE_DEVIATION: [f64; 3] = [0.6745, 0.8326, 0.8880];
 
 /// What one epoch says of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
+pub(super) struct EpochEstimate {
     /// The value by the estimator of its class.
     pub(super) value: f64,
     /// How far the epoch's own interval reaches below and above the value that its probe stated.
@@ -43,7 +43,7 @@ pub(super) struct Row {
     /// Rows of the same number scatter alike.
     pub(super) group: u32,
     /// By epoch, in their order.
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<EpochEstimate>,
 }
 
 /// A row's value, and which epoch stands for what was not judged.
@@ -87,7 +87,7 @@ impl Axis {
     }
 
     /// A distance below and above a value, in places.
-    fn reach(self, said: &Said) -> [f64; 2] {
+    fn reach(self, said: &EpochEstimate) -> [f64; 2] {
         let [below, above] = said.reach.map(|reach| if reach.is_finite() { reach.max(0.0) } else { 0.0 });
         match self {
             // As far down as up in logarithms: an interval that reaches to zero must not reach to nothing.

@@ -10,7 +10,7 @@ use stats::median;
 
 use super::Part;
 use super::estimator::{self, Estimator};
-use super::judge::{self, Judge, Said};
+use super::judge::{self, EpochEstimate, Judge};
 use crate::answers;
 
 /// A row of a list of results.
@@ -207,7 +207,7 @@ pub(super) fn merge(base: &mut Record, parts: &[Part]) {
 /// The same row as epochs have it.
 struct Met<'a, R> {
     rows: Vec<&'a R>,
-    said: Vec<Said>,
+    said: Vec<EpochEstimate>,
     raw: Option<usize>,
 }
 
@@ -274,12 +274,12 @@ fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> 
 }
 
 /// The value of an epoch by the estimator of its class, and how far its own interval reaches.
-fn said<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> Said {
+fn said<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> EpochEstimate {
     let (stated, spread) = (row.value(), row.spread());
     let raw = spread.raw.and_then(|index| part.record.raw.get(index));
     let windows: Vec<f64> =
         raw.map_or_else(Vec::new, |raw| raw.visits.iter().flatten().map(|&value| f64::from(value)).collect());
     let value = estimator.of_windows(&windows).unwrap_or(stated);
     let reach = [stated - spread.interval.low, spread.interval.high - stated];
-    Said { value, reach, spread }
+    EpochEstimate { value, reach, spread }
 }

@@ -1,8 +1,7 @@
 //! Horizontal bars in groups, with whiskers for the interval and hatching for doubt.
 
 use super::lines::whisker;
-use super::{Anchor, Axis, Chart, Scale, Svg, series_colour};
-use crate::interactive;
+use super::{Anchor, Axis, Chart, Measure, Scale, Svg, series_colour};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 150.0;
@@ -18,11 +17,9 @@ const LABEL_HEIGHT: f64 = 11.0;
 /// One bar.
 pub(crate) struct BarRow {
     pub(crate) name: String,
-    pub(crate) value: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    pub(crate) doubtful: bool,
-    pub(crate) told: String,
+    pub(crate) measure: Measure,
+    /// What stands beside it.
+    pub(crate) label: String,
 }
 
 /// Bars under one heading.
@@ -35,6 +32,8 @@ pub(crate) struct BarGroup {
 /// Groups over one scale that begins at zero.
 pub(crate) struct BarChart {
     pub(crate) x_label: &'static str,
+    /// With its blank before it.
+    pub(crate) unit: &'static str,
     pub(crate) groups: Vec<BarGroup>,
 }
 
@@ -46,7 +45,7 @@ impl BarChart {
 
 impl Chart for BarChart {
     fn is_empty(&self) -> bool {
-        !self.rows().any(|row| row.value.is_finite())
+        !self.rows().any(|row| row.measure.value.is_finite())
     }
 
     fn draw(&self, name: &str) -> Svg {
@@ -56,7 +55,7 @@ impl Chart for BarChart {
         let plot_height = row_count as f64 * step + self.groups.len() as f64 * heading;
         let mut svg = Svg::new(name, WIDTH, plot_height + 46.0);
         let hatch = svg.hatch("hatch");
-        let scale = Scale::holding(Axis::Linear, self.rows().map(|row| row.value), LEFT, RIGHT);
+        let scale = Scale::holding(Axis::Linear, self.rows().map(|row| row.measure.value), LEFT, RIGHT);
         for (value, label) in scale.ticks() {
             if let Some(x) = scale.at(value) {
                 svg.line("grid", (x, 6.0), (x, plot_height + 6.0));
@@ -69,17 +68,15 @@ impl Chart for BarChart {
             y += heading;
             for (index, row) in group.rows.iter().enumerate() {
                 let every = (LABEL_HEIGHT / step).ceil() as usize;
+                svg.open_mark(&row.measure.title(&format!("{}, {}", row.name, group.title), self.unit));
                 draw_row(&mut svg, row, group.style, scale, (y, step), index % every.max(1) == 0, &hatch);
+                svg.close();
                 y += step;
             }
         }
         svg.line("axis", (LEFT, 6.0), (LEFT, plot_height + 6.0));
         svg.text((f64::midpoint(LEFT, RIGHT), plot_height + 39.0), "dim", Anchor::Middle, self.x_label);
         svg
-    }
-
-    fn interactive(&self) -> serde_json::Value {
-        interactive::bars(self)
     }
 }
 
@@ -97,7 +94,7 @@ fn draw_row(
     if labelled {
         svg.text((LEFT - 8.0, baseline), "small", Anchor::End, &row.name);
     }
-    let Some(x) = scale.at(row.value) else {
+    let Some(x) = scale.at(row.measure.value) else {
         svg.text((LEFT + 6.0, baseline), "dim small", Anchor::Start, "not a number");
         return;
     };
@@ -105,12 +102,12 @@ fn draw_row(
     let size = (x - LEFT, step - 2.0 * gap);
     let colour = series_colour(style);
     svg.rectangle((LEFT, y + gap), size, &format!("fill=\"{colour}\" rx=\"1.5\" opacity=\".9\""));
-    if row.doubtful {
+    if row.measure.doubtful {
         svg.rectangle((LEFT, y + gap), size, &format!("fill=\"url(#{hatch})\""));
     }
-    let (low, high) = (scale.at(row.low).unwrap_or(x), scale.at(row.high).unwrap_or(x));
+    let (low, high) = (scale.at(row.measure.low()).unwrap_or(x), scale.at(row.measure.high()).unwrap_or(x));
     whisker(svg, low, high, middle, (step / 2.0 - gap - 1.0).clamp(0.8, 4.0));
     if labelled && step >= LABEL_HEIGHT {
-        svg.text((high.max(x) + 7.0, baseline), "small ink halo", Anchor::Start, &row.told);
+        svg.text((high.max(x) + 7.0, baseline), "small ink halo", Anchor::Start, &row.label);
     }
 }

@@ -138,6 +138,16 @@ impl Svg {
         let _ = write!(self.body, "<g {attributes}>");
     }
 
+    /// Opens a group that says this to a pointer that rests on it.
+    pub(crate) fn open_mark(&mut self, title: &str) {
+        let _ = write!(self.body, "<g><title>{}</title>", markup(title));
+    }
+
+    /// A place without paint that says this to a pointer that rests on it; the group around it lets pointers find it.
+    pub(crate) fn hint(&mut self, data: &str, title: &str) {
+        let _ = write!(self.body, "<path d=\"{data}\"><title>{}</title></path>", markup(title));
+    }
+
     pub(crate) fn close(&mut self) {
         self.body += "</g>";
     }

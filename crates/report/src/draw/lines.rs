@@ -1,10 +1,10 @@
 //! Line charts: panels above each other, a ribbon for the interval, a hollow marker for doubt.
 
-use record::{Quality, Spread};
+use record::Spread;
 
-use super::{Anchor, Axis, Chart, Scale, Svg, series_colour};
+use super::{Anchor, Axis, Chart, Measure, Scale, Svg, series_colour};
 use crate::draw::canvas::coordinate;
-use crate::interactive;
+use crate::number;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 64.0;
@@ -18,27 +18,27 @@ const CHARACTER: f64 = 6.6;
 /// Dashes, so that series stay apart without colour.
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
-/// One point with its interval.
+/// Points of a curve that get a marker, about.
+const MARKERS_MAX: usize = 24;
+/// Of longer curves only the markers say what they are: the page would be large and no pointer could choose.
+const HINTS_MAX: usize = 96;
+
+/// One point of a curve.
 #[derive(Clone)]
 pub(crate) struct LinePoint {
     pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    pub(crate) doubtful: bool,
+    pub(crate) measure: Measure,
 }
 
 impl LinePoint {
     /// A point without an interval.
     pub(crate) fn exact(x: f64, y: f64) -> Self {
-        Self { x, y, low: y, high: y, doubtful: false }
+        Self { x, measure: Measure::exact(y) }
     }
 
     /// A measured point, in the unit that `scale` makes of the record's.
     pub(crate) fn measured(x: f64, value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Self {
-        let interval = spread.interval.map(scale);
-        let doubtful = spread.quality != Quality::Converged;
-        Self { x, y: scale(value), low: interval.low, high: interval.high, doubtful }
+        Self { x, measure: Measure::of(value, spread, scale) }
     }
 }
 
@@ -74,6 +74,8 @@ impl LinePanel {
 pub(crate) struct LineChart {
     pub(crate) x_label: &'static str,
     pub(crate) y_label: &'static str,
+    /// Of the values, with its blank before it.
+    pub(crate) unit: &'static str,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) panels: Vec<LinePanel>,
@@ -130,11 +132,54 @@ impl LineChart {
         svg.line("axis", (LEFT, bottom), (RIGHT, bottom));
         svg.upright_text((14.0, f64::midpoint(top, bottom)), self.y_label);
     }
+
+    /// The ribbon, the line, and the points, each of which says what it is.
+    fn curve(&self, svg: &mut Svg, series: &LineSeries, x: Scale, y: Scale) {
+        let placed = series.points.iter().filter_map(|point| {
+            let at = (x.at(point.x)?, y.at(point.measure.value)?);
+            Some((at, point))
+        });
+        let placed: Vec<((f64, f64), &LinePoint)> = placed.collect();
+        if placed.len() > 1 {
+            let edge = |end: fn(&Measure) -> f64| {
+                placed.iter().map(move |(at, point)| (at.0, y.at(end(&point.measure)).unwrap_or(at.1)))
+            };
+            let around: Vec<(f64, f64)> = edge(Measure::high).chain(edge(Measure::low).rev()).collect();
+            svg.polygon(&around, &format!("fill=\"{}\" opacity=\".18\"", series_colour(series.style)));
+        }
+        let line: Vec<(f64, f64)> = placed.iter().map(|(at, _)| *at).collect();
+        svg.polyline(&line, &stroke(series.style));
+        // Markers of crowded curves would hide the line: every n-th, and each doubtful one.
+        let every = placed.len() / MARKERS_MAX + 1;
+        let says_all = placed.len() <= HINTS_MAX;
+        for (index, (at, point)) in placed.iter().enumerate() {
+            let is_marked = point.measure.doubtful || index % every == 0;
+            if !is_marked && !says_all {
+                continue;
+            }
+            svg.open_mark(&point.measure.title(&self.place(series, point.x), self.unit));
+            if is_marked {
+                marker(svg, series.style, *at, point.measure.doubtful);
+            } else {
+                svg.circle(*at, 4.0, "class=\"hit\"");
+            }
+            svg.close();
+        }
+    }
+
+    /// `triad AVX2, 64 KiB`
+    fn place(&self, series: &LineSeries, x: f64) -> String {
+        let at = match self.x {
+            Axis::Bytes => machine::Bytes(x as u64).to_string(),
+            Axis::Powers | Axis::Decades | Axis::Linear => format!("at {}", number::short(x)),
+        };
+        format!("{}, {at}", series.name)
+    }
 }
 
 impl Chart for LineChart {
     fn is_empty(&self) -> bool {
-        !self.points().any(|point| point.x.is_finite() && point.y.is_finite() && point.x > 0.0)
+        !self.points().any(|point| point.x.is_finite() && point.measure.value.is_finite() && point.x > 0.0)
     }
 
     fn draw(&self, name: &str) -> Svg {
@@ -150,19 +195,15 @@ impl Chart for LineChart {
         let x = Scale::holding(self.x, self.points().map(|point| point.x), LEFT, RIGHT);
         for (index, panel) in self.panels.iter().enumerate() {
             let top = legend_height + panel_step * index as f64 + 26.0;
-            let values = self.points().map(|point| point.y);
+            let values = self.points().map(|point| point.measure.value);
             let y = Scale::holding(self.y, values, top + PANEL_HEIGHT, top);
             self.frame(&mut svg, panel, x, y, top);
             for series in &panel.series {
-                curve(&mut svg, series, x, y);
+                self.curve(&mut svg, series, x, y);
             }
         }
         svg.text((f64::midpoint(LEFT, RIGHT), height - 4.0), "dim", Anchor::Middle, self.x_label);
         svg
-    }
-
-    fn interactive(&self) -> serde_json::Value {
-        interactive::lines(self)
     }
 }
 
@@ -192,34 +233,6 @@ fn marker(svg: &mut Svg, style: usize, (x, y): (f64, f64), doubtful: bool) {
         1 => svg.rectangle((x - r, y - r), (2.0 * r, 2.0 * r), &paint),
         2 => svg.polygon(&[(x, y - 4.0), (x + 4.0, y + 3.0), (x - 4.0, y + 3.0)], &paint),
         _ => svg.polygon(&[(x, y - 4.2), (x + 4.2, y), (x, y + 4.2), (x - 4.2, y)], &paint),
-    }
-}
-
-fn curve(svg: &mut Svg, series: &LineSeries, x: Scale, y: Scale) {
-    let mut upper = Vec::new();
-    let mut lower = Vec::new();
-    let mut middle = Vec::new();
-    for point in &series.points {
-        if let (Some(at_x), Some(at_y)) = (x.at(point.x), y.at(point.y)) {
-            upper.push((at_x, y.at(point.high).unwrap_or(at_y)));
-            lower.push((at_x, y.at(point.low).unwrap_or(at_y)));
-            middle.push((at_x, at_y, point.doubtful));
-        }
-    }
-    if upper.len() > 1 {
-        lower.reverse();
-        upper.append(&mut lower);
-        let colour = series_colour(series.style);
-        svg.polygon(&upper, &format!("fill=\"{colour}\" opacity=\".18\""));
-    }
-    let line: Vec<(f64, f64)> = middle.iter().map(|(x, y, _)| (*x, *y)).collect();
-    svg.polyline(&line, &stroke(series.style));
-    // Markers of crowded curves would hide the line: every n-th, and each doubtful one.
-    let every = middle.len() / 24 + 1;
-    for (index, (x, y, doubtful)) in middle.iter().enumerate() {
-        if *doubtful || index % every == 0 {
-            marker(svg, series.style, (*x, *y), *doubtful);
-        }
     }
 }
 

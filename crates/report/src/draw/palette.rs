@@ -20,7 +20,7 @@ pub(crate) const STYLE_LIGHT: &str = ".chart{font-family:system-ui,-apple-system
 .chart .mark{stroke:#66727f;stroke-width:1;stroke-dasharray:2 3}.chart .whisker{stroke:#16202b;stroke-width:1.2;fill:none}\
 .chart .halo{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}.chart .hollow{fill:#fff}\
 .chart .hatch{stroke:#16202b;stroke-width:1.1}.chart .onlight{fill:#000}.chart .ondark{fill:#fff}\
-.chart .neutral{fill:#fafafa}.chart .onneutral{fill:#10161d}";
+.chart .hit{fill:none;stroke:none;pointer-events:all}.chart .neutral{fill:#fafafa}.chart .onneutral{fill:#10161d}";
 
 /// What changes on a dark ground.
 pub(crate) const STYLE_DARK: &str = ".chart text{fill:#b9c4cf}.chart .ink,.chart .strong{fill:#eef2f6}.chart .dim{fill:#8f9ba8}\

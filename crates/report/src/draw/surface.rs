@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use machine::Bytes;
 
-use super::{Anchor, Chart, Svg, level_colour, level_rank};
-use crate::{interactive, number};
+use super::{Anchor, Chart, Measure, Svg, level_colour, level_rank};
+use crate::number;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 654.0;
@@ -27,9 +27,17 @@ const DOUBT_PAINT: &str = "fill=\"#fff\" stroke=\"#16202b\" stroke-width=\"1\"";
 pub(crate) struct SurfaceCell {
     pub(crate) block_bytes: u64,
     pub(crate) stride_bytes: u64,
-    pub(crate) ns: f64,
+    /// In nanoseconds.
+    pub(crate) measure: Measure,
     pub(crate) level: String,
-    pub(crate) doubtful: bool,
+}
+
+impl SurfaceCell {
+    /// `64 KiB × 64 B, L2: 4.1 ns [4, 4.2], 24 windows`
+    fn title(&self) -> String {
+        let (block, stride) = (Bytes(self.block_bytes), Bytes(self.stride_bytes));
+        self.measure.title(&format!("{block} × {stride}, {}", self.level), " ns")
+    }
 }
 
 /// Latency over block size and stride.
@@ -46,6 +54,8 @@ struct Corner<'c> {
 }
 
 struct Quad<'c> {
+    /// Its corner of the smallest block and stride.
+    cell: &'c SurfaceCell,
     depth: f64,
     fill: String,
     level: &'c str,
@@ -74,9 +84,9 @@ fn along(value: u64, (low, high): (u64, u64)) -> f64 {
 
 impl SurfaceChart {
     fn usable(&self) -> impl Iterator<Item = &SurfaceCell> {
-        self.cells
-            .iter()
-            .filter(|c| number::positive(c.ns).is_some() && c.block_bytes > 0 && c.stride_bytes > 0)
+        self.cells.iter().filter(|c| {
+            number::positive(c.measure.value).is_some() && c.block_bytes > 0 && c.stride_bytes > 0
+        })
     }
 
     fn legend(&self, svg: &mut Svg) {
@@ -87,7 +97,8 @@ impl SurfaceChart {
         svg.text((24.0, 25.0), "dim", Anchor::Start, "medians of cells:");
         let mut x = 148.0;
         for level in levels {
-            let values: Vec<f64> = self.usable().filter(|c| c.level == level).map(|c| c.ns).collect();
+            let values: Vec<f64> =
+                self.usable().filter(|c| c.level == level).map(|c| c.measure.value).collect();
             let median = stats::median(&values).map(|ns| format!(" {} ns", number::short(ns)));
             let median = median.unwrap_or_default();
             let label = format!("{level}{median}");
@@ -95,7 +106,7 @@ impl SurfaceChart {
             svg.text((x + 19.0, 25.0), "ink", Anchor::Start, &label);
             x += 48.0 + 6.8 * label.chars().count() as f64;
         }
-        if self.usable().any(|cell| cell.doubtful) {
+        if self.usable().any(|cell| cell.measure.doubtful) {
             svg.circle((x + 6.0, 20.5), 3.0, DOUBT_PAINT);
             svg.text((x + 16.0, 25.0), "dim", Anchor::Start, "unstable or wide interval");
         }
@@ -117,8 +128,9 @@ impl Chart for SurfaceChart {
             (self.usable().map(key).min().unwrap_or(1), self.usable().map(key).max().unwrap_or(1))
         };
         let (blocks, strides) = (of(|c| c.block_bytes), of(|c| c.stride_bytes));
-        let (low, high) =
-            self.usable().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(c.ns), high.max(c.ns)));
+        let (low, high) = self.usable().fold((f64::INFINITY, 0.0_f64), |(low, high), c| {
+            (low.min(c.measure.value), high.max(c.measure.value))
+        });
         let height = |ns: f64| {
             let share = (ns / low).ln() / (high / low).ln();
             if share.is_finite() { share - 0.5 } else { 0.0 }
@@ -128,33 +140,32 @@ impl Chart for SurfaceChart {
         let corners: BTreeMap<(u64, u64), Corner<'_>> = self
             .usable()
             .map(|cell| {
-                let point =
-                    [along(cell.block_bytes, blocks), along(cell.stride_bytes, strides), height(cell.ns)];
+                let point = [
+                    along(cell.block_bytes, blocks),
+                    along(cell.stride_bytes, strides),
+                    height(cell.measure.value),
+                ];
                 ((cell.block_bytes, cell.stride_bytes), Corner { cell, point })
             })
             .collect();
         let quads = quads(&corners);
         svg.open("stroke=\"#000\" stroke-opacity=\".35\" stroke-width=\".5\"");
         for quad in &quads {
+            svg.open_mark(&quad.cell.title());
             svg.polygon(&quad.screen, &format!("fill=\"{}\"", quad.fill));
+            svg.close();
         }
         svg.close();
         svg.open(DOUBT_PAINT);
-        for corner in corners.values().filter(|corner| corner.cell.doubtful) {
+        for corner in corners.values().filter(|corner| corner.cell.measure.doubtful) {
+            svg.open_mark(&corner.cell.title());
             svg.circle(screen(corner.point), 2.4, "");
+            svg.close();
         }
         svg.close();
         self.legend(&mut svg);
         level_labels(&mut svg, &quads);
         svg
-    }
-
-    fn interactive(&self) -> serde_json::Value {
-        interactive::surface(self)
-    }
-
-    fn needs_webgl(&self) -> bool {
-        true
     }
 }
 
@@ -191,6 +202,7 @@ fn quad<'c>(corners: [&Corner<'c>; 4]) -> Quad<'c> {
     let length = normal.iter().map(|part| part * part).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
     let light = normal.iter().zip(LIGHT).map(|(part, towards)| part * towards).sum::<f64>().abs() / length;
     Quad {
+        cell: corners[0].cell,
         depth: corners.iter().map(|corner| project(corner.point).1).sum(),
         fill: lit(level_colour(level), (0.62 + 0.42 * light).min(1.1)),
         level,

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use record::{BandwidthPoint, Record, Scope};
 
-use super::{Drawn, Figure};
+use super::Figure;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Mark};
 use crate::number::gigabytes;
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 use crate::{naming, number};
 
 /// More curves than this cannot be told apart; the rest is in the CSV.
@@ -29,6 +29,7 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "block: all bytes of all arrays and threads, logarithmic",
         y_label: "GB/s, logarithmic",
+        unit: " GB/s",
         x: Axis::Bytes,
         y: Axis::Decades,
         panels: scopes.filter_map(|scope| panel(record, scope, &keys)).collect(),

@@ -1,18 +1,17 @@
 //! Counters of CPUs against each other, now and over time, and what each way to read the time costs.
 
-use record::{ClockPair, ClockRead, Quality, Record};
+use record::{ClockPair, ClockRead, Record};
+use stats::Interval;
 
+use super::Figure;
 use super::pairs::Axis as Cpus;
-use super::{Drawn, Figure};
 use crate::draw::{
     Axis, BarChart, BarGroup, BarRow, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
+    Measure,
 };
 use crate::number;
-use crate::page::Table;
-use crate::view::check_up;
+use crate::page::{Drawn, Table};
 
-/// Longer tables are cut; the record has all pairs.
-const MOST_ROWS: usize = 200;
 /// More curves than this cannot be told apart.
 const MOST_CURVES: usize = 6;
 /// Points of one curve in the picture; more are thinned.
@@ -22,10 +21,6 @@ const FEW_EXCHANGES: usize = 5;
 
 fn pairs(record: &Record) -> &[ClockPair] {
     record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
-}
-
-fn name(pair: &ClockPair) -> String {
-    format!("{}-{}", pair.a, pair.b)
 }
 
 /// Two matrices: the likely offset, and how far it can be from zero for certain.
@@ -38,9 +33,11 @@ pub(super) fn offsets(record: &Record) -> Option<Drawn> {
             [(pair.a, pair.b, value), (pair.b, pair.a, sign * value)].map(|(row, column, value)| MatrixCell {
                 row: cpus.place(row),
                 column: cpus.place(column),
-                value,
-                doubtful: pair.usable < FEW_EXCHANGES,
-                ..MatrixCell::default()
+                measure: Measure {
+                    doubtful: pair.usable < FEW_EXCHANGES,
+                    basis: format!("{} of {} exchanges usable", pair.usable, pair.exchanges),
+                    ..Measure::exact(value)
+                },
             })
         });
         cpus.panel(title, both.collect())
@@ -55,36 +52,15 @@ pub(super) fn offsets(record: &Record) -> Option<Drawn> {
         ],
         ..MatrixChart::default()
     };
-    let table = Table::of("offsets", pairs.iter().take(MOST_ROWS))
-        .word("CPUs", |pair| name(pair))
-        .word(("guaranteed", "ns"), |pair| bounds(pair.interval_ns))
-        .word(("estimate", "ns"), |pair| told(pair.estimate_ns, pair.sd_ns))
-        .word(("drift", "ppb"), |pair| told(pair.rate_ppb, pair.rate_error_ppb))
-        .word(("certain", "ppb"), |pair| bounds(pair.rate_interval_ppb))
-        .word("usable", |pair| format!("{} of {}", pair.usable, pair.exchanges))
-        .table();
     let reading = "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the likely \
                    offset also takes it that a message needs as long there as back. An offset within the bound cannot be \
                    noticed by programs that talk through memory.";
-    Drawn::of(&chart, Figure::ClockOffsets.name(), reading, table)
+    Drawn::of(&chart, Figure::ClockOffsets.name(), reading, Table::default())
 }
 
 /// How far two counters can be apart at most, in nanoseconds.
 fn farthest(pair: &ClockPair) -> Option<f64> {
     pair.interval_ns.map(|[low, high]| low.abs().max(high.abs()))
-}
-
-fn bounds(interval: Option<[f64; 2]>) -> String {
-    let words = |[low, high]: [String; 2]| format!("{low} to {high}");
-    interval.map_or_else(|| "-".to_owned(), |ends| words(ends.map(number::short)))
-}
-
-fn told(value: Option<f64>, error: Option<f64>) -> String {
-    match (value, error) {
-        (Some(value), Some(error)) => format!("{} ± {}", number::short(value), number::short(error)),
-        (Some(value), None) => number::short(value),
-        _ => "-".to_owned(),
-    }
 }
 
 /// Likely offset over time, a curve per pair, those that moved first.
@@ -97,27 +73,24 @@ pub(super) fn drift(record: &Record) -> Option<Drawn> {
     let series = shown.iter().take(MOST_CURVES).enumerate().map(|(style, pair)| {
         let every = pair.centres.len().div_ceil(MOST_POINTS).max(1);
         let sd = pair.sd_ns.unwrap_or(0.0);
-        let point = |&[x, y]: &[f64; 2]| LinePoint { x, y, low: y - sd, high: y + sd, doubtful: false };
+        let point = |&[x, value]: &[f64; 2]| {
+            let ends = Some(Interval { low: value - sd, high: value + sd });
+            LinePoint { x, measure: Measure { ends, ..Measure::exact(value) } }
+        };
         let points = pair.centres.iter().step_by(every).map(point).collect();
         LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points }
     });
     let chart = LineChart {
         x_label: "seconds since the first exchange",
         y_label: "offset, ns",
+        unit: " ns",
         x: Axis::Linear,
         y: Axis::Linear,
         panels: vec![LinePanel::new("", series)],
     };
-    let table = Table::of("drift", shown.iter().take(MOST_ROWS))
-        .word("CPUs", |pair| name(pair))
-        .word(("drift", "ppb"), |pair| told(pair.rate_ppb, pair.rate_error_ppb))
-        .word(("certain", "ppb"), |pair| bounds(pair.rate_interval_ppb))
-        .word(("watched", "s"), |pair| number::short(pair.watched_s))
-        .word("moves for certain", |pair| if pair.moves_for_certain { "yes" } else { "not seen" })
-        .table();
     let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
                    line; drift is a slope, and a step stays.";
-    Drawn::of(&chart, Figure::ClockDrift.name(), reading, table)
+    Drawn::of(&chart, Figure::ClockDrift.name(), reading, Table::default())
 }
 
 /// All reads that were priced on the first CPU; of the others only where nothing else is known.
@@ -151,17 +124,15 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
         "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
          fenced before they are compared between threads. Hatched: another run may differ by more than 2 %."
     );
-    let chart = BarChart { x_label: "ns per read", groups };
-    Drawn::of(&chart, Figure::ClockPrices.name(), reading, check_up::clock_reads(&priced))
+    let chart = BarChart { x_label: "ns per read", unit: " ns", groups };
+    Drawn::of(&chart, Figure::ClockPrices.name(), reading, Table::default())
 }
 
 fn bar(read: &ClockRead) -> BarRow {
+    let measure = Measure::of(read.ns, &read.spread, |ns| ns);
     BarRow {
         name: read.name.replace("clock_gettime(CLOCK_", "").replace(')', "").replace("clock_gettime ", ""),
-        value: read.ns,
-        low: read.spread.interval.low,
-        high: read.spread.interval.high,
-        doubtful: read.refused.is_some() || read.spread.quality != Quality::Converged,
-        told: number::told(read.ns, &read.spread),
+        measure: Measure { doubtful: read.refused.is_some() || measure.doubtful, ..measure },
+        label: number::told(read.ns, &read.spread),
     }
 }

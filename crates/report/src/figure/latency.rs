@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{LatencyCell, Quality, Record};
+use record::{LatencyCell, Record};
 
-use super::{Drawn, Figure};
-use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, SurfaceCell, SurfaceChart};
-use crate::page::Table;
+use super::Figure;
+use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure, SurfaceCell, SurfaceChart};
+use crate::page::{Drawn, Table};
 use crate::{naming, number};
 
 /// What a cell is called whose level nobody found.
@@ -20,22 +20,21 @@ fn by_page(record: &Record) -> Vec<(Bytes, Vec<&LatencyCell>)> {
     sizes.into_iter().map(|page| (page, of(page))).collect()
 }
 
-/// The surface of the nth page size.
-pub(super) fn surface(record: &Record, nth: usize, name: &str) -> Option<Drawn> {
-    let (page, cells) = by_page(record).into_iter().nth(nth)?;
+/// The surface of the smallest page size.
+pub(super) fn surface(record: &Record) -> Option<Drawn> {
+    let (page, cells) = by_page(record).into_iter().next()?;
     let drawn = cells.iter().map(|cell| SurfaceCell {
         block_bytes: cell.block_bytes.0,
         stride_bytes: cell.stride_bytes.0,
-        ns: cell.ns,
+        measure: Measure::of(cell.ns, &cell.spread, |ns| ns),
         level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
-        doubtful: cell.spread.quality != Quality::Converged,
     });
     let reading = format!(
         "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
          slowest level of its corners, found from the surface itself, not from what the machine claims.",
         naming::pages(page)
     );
-    Drawn::of(&SurfaceChart { cells: drawn.collect() }, name, reading, table(&cells))
+    Drawn::of(&SurfaceChart { cells: drawn.collect() }, Figure::LatencySurface.name(), reading, table(&cells))
 }
 
 pub(super) fn heat_map(record: &Record) -> Option<Drawn> {
@@ -73,9 +72,7 @@ fn panel(cells: &[&LatencyCell], page: Bytes) -> MatrixPanel {
     let cell = |cell: &&LatencyCell| MatrixCell {
         row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
         column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
-        value: cell.ns,
-        doubtful: cell.spread.quality != Quality::Converged,
-        ..MatrixCell::default()
+        measure: Measure::of(cell.ns, &cell.spread, |ns| ns),
     };
     let (rows, columns) = (names(&strides), names(&blocks));
     MatrixPanel { title: naming::pages(page), rows, columns, cells: cells.iter().map(cell).collect() }

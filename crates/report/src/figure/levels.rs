@@ -2,10 +2,10 @@
 
 use record::{LatencyCell, Level, Record};
 
-use super::{Drawn, Figure};
+use super::Figure;
 use crate::draw::{Anchor, Axis, Scale, Svg, level_colour};
 use crate::number::{self, gigabytes};
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 84.0;
@@ -21,7 +21,7 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let reading = "The band spans from the last block that fitted to the first that did not; the filled mark is the size \
                    found, the hollow diamond what the machine claims. Where they lie apart, others use the cache, or it \
                    is partitioned.";
-    Some(Drawn::still(picture(record), reading, table(record)))
+    Some(Drawn { svg: picture(record), reading: reading.to_owned(), table: Table::default() })
 }
 
 fn picture(record: &Record) -> Svg {
@@ -84,6 +84,7 @@ fn without_size(record: &Record, level: &Level) -> String {
 fn row(svg: &mut Svg, (record, level): (&Record, &Level), scale: Scale, y: f64) {
     let colour = level_colour(&level.name);
     svg.line("grid", (LEFT, y), (RIGHT, y));
+    svg.open_mark(&title(level));
     svg.text((LEFT - 12.0, y + 4.0), "strong", Anchor::End, &level.name);
     let ends = level.size_interval.and_then(|i| Some((scale.at(i.low)?, scale.at(i.high)?)));
     if let Some((low, high)) = ends {
@@ -110,26 +111,16 @@ fn row(svg: &mut Svg, (record, level): (&Record, &Level), scale: Scale, y: f64) 
     svg.text((RIGHT + 146.0, y + 4.0), "ink", Anchor::Start, &cycles);
     let rate = level.read_bytes_per_s.map_or_else(|| "-".to_owned(), |rate| number::column(gigabytes(rate)));
     svg.text((RIGHT + 206.0, y + 4.0), "ink", Anchor::Start, &rate);
+    svg.close();
 }
 
-fn table(record: &Record) -> Table {
-    let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+/// `L2: 2 MiB [1.5 MiB, 2.5 MiB]; claimed 2 MiB`
+fn title(level: &Level) -> String {
     let bytes = |bytes: f64| number::size(machine::Bytes(bytes as u64));
-    Table::of("levels", &record.levels.caches)
-        .word("level", |level| &level.name)
-        .number("found", |level| level.size_bytes.map_or_else(|| without_size(record, level), number::size))
-        .number("between", |level| {
-            known(level.size_interval.map(|i| format!("{} to {}", bytes(i.low), bytes(i.high))))
-        })
-        .number("claimed", |level| known(level.claimed_bytes.map(|bytes| bytes.to_string())))
-        .number("ns", |level| number::with_ends(level.ns, level.ns_interval))
-        .number("core cycles", |level| known(level.core_cycles.map(number::short)))
-        .number(("read of one CPU", "GB/s"), |level| {
-            let read = level.read_bytes_per_s.zip(level.read_interval);
-            known(read.map(|(rate, ends)| number::with_ends(gigabytes(rate), ends.map(gigabytes))))
-        })
-        .word("ns measured in", |level| known(level.conditions.as_ref().map(ToString::to_string)))
-        .table()
+    let found = level.size_bytes.map_or_else(|| number::UNKNOWN.to_owned(), number::size);
+    let ends = level.size_interval.map(|i| format!(" [{}, {}]", bytes(i.low), bytes(i.high)));
+    let claimed = level.claimed_bytes.map(|size| format!("; claimed {size}"));
+    format!("{}: {found}{}{}", level.name, ends.unwrap_or_default(), claimed.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -173,7 +164,7 @@ mod tests {
         let mut record = Record::default();
         record.levels.caches = vec![Level { claimed_bytes: Some(Bytes(32 << 20)), ..level("L3") }];
         let why = crate::figure::draw(&record, None, Figure::Levels).err();
-        assert_eq!(why.as_deref(), Some("Sizes of caches: undetermined; the table says why."));
+        assert!(why.is_some_and(|why| why.starts_with("Sizes of caches: undetermined;")));
         record.levels.caches[0].size_bytes = Some(Bytes(16 << 20));
         assert!(crate::figure::draw(&record, None, Figure::Levels).is_ok());
     }

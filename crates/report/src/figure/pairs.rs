@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{LineTransfer, Quality, Record, Spread};
+use record::{LineTransfer, Record, Spread};
 
-use super::{Drawn, Figure};
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel};
+use super::Figure;
+use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
 use crate::naming;
-use crate::view::check_up;
+use crate::page::{Drawn, Table};
 
 /// One measured pair of any kind: two CPUs, the kind, the value.
 type Pair<'r> = (CpuId, CpuId, &'r str, f64, &'r Spread);
@@ -27,7 +27,7 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    Drawn::of(&chart, name, reading, check_up::lines(transfers))
+    Drawn::of(&chart, name, reading, Table::default())
 }
 
 pub(super) fn sharing(record: &Record) -> Option<Drawn> {
@@ -46,7 +46,7 @@ pub(super) fn sharing(record: &Record) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of(&chart, Figure::Sharing.name(), reading, check_up::sharing(record))
+    Drawn::of(&chart, Figure::Sharing.name(), reading, Table::default())
 }
 
 /// The rows and columns of a matrix of CPUs, ascending.
@@ -75,12 +75,11 @@ fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
         let mut cells = Vec::new();
         for (a, b, _, value, spread) in pairs.iter().filter(|pair| pair.2 == kind) {
             let (row, column) = (axis.place(*a), axis.place(*b));
-            let doubtful = spread.quality != Quality::Converged;
-            cells.push(MatrixCell { row, column, value: *value, doubtful, ..MatrixCell::default() });
+            let measure = Measure::of(*value, spread, |value| value);
             if mirrored && row != column {
-                let told = String::new();
-                cells.push(MatrixCell { row: column, column: row, value: *value, doubtful, told });
+                cells.push(MatrixCell { row: column, column: row, measure: measure.clone() });
             }
+            cells.push(MatrixCell { row, column, measure });
         }
         axis.panel(naming::words(kind), cells)
     };

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use record::{Record, WalkPoint};
 
-use super::{Drawn, Figure};
+use super::Figure;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Mark};
-use crate::page::{Cell, Table};
+use crate::page::{Cell, Drawn, Table};
 use crate::{naming, number};
 
 pub(super) fn draw(record: &Record) -> Option<Drawn> {
@@ -26,6 +26,7 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "pages visited, one line on each, logarithmic",
         y_label: "added by translation, ns",
+        unit: " ns",
         x: Axis::Powers,
         y: Axis::Linear,
         panels: vec![panel],

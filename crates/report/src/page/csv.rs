@@ -49,6 +49,6 @@ fn of_table(table: &Table) -> String {
 }
 
 /// All digits; nothing for what is no number.
-pub(crate) fn digits(value: f64) -> String {
+fn digits(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

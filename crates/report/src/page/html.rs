@@ -1,14 +1,17 @@
-//! A page as HTML: one file, the answer at its top, tables that give up columns before they are wider than the page.
+//! A page as HTML: one file without a script that asks for nothing, the answer at its top, figures whose marks say what they are, tables
+//! that give up columns before they are wider than the page.
 
 use std::fmt::Write;
 
-use super::{Block, Carried, Cell, Column, Kind, Page, Section, Statement, Table, Tone};
+use super::{Block, Card, Cell, Chapter, Column, Depth, Kind, Page, Placed, Section, Statement, Table, Tone};
+use crate::draw::{STYLE_DARK, STYLE_LIGHT};
 use crate::escape::markup;
-use crate::html::markup::{Charts, commands, folded, list, placed, terms};
-use crate::html::{self, Html};
 
 /// Longer tables are for programs.
 const ROWS_MAX: usize = 200;
+/// Nothing but the style in the page itself: no script runs, no request leaves.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+const STYLE: &str = include_str!("style.css");
 
 impl Tone {
     fn class(self) -> &'static str {
@@ -20,28 +23,39 @@ impl Tone {
             Self::Faint => "t-faint",
         }
     }
+
+    /// The sign before a card, and the word that it stands for.
+    fn badge(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Look => ("!", "Costs performance or makes numbers wrong"),
+            Self::Doubt => ("?", "Undetermined"),
+            Self::Plain | Self::Faint => ("i", "Worth knowing"),
+            Self::Good => ("✓", "As expected"),
+        }
+    }
 }
 
 impl Page {
-    /// The page as one file that needs no network; it carries its document where scripts may be.
-    pub fn html(&self, carried: &Carried, options: Html) -> String {
-        let mut charts = Charts::new(options.script);
-        let mut body = opening(self, "sidestep");
-        self.sections.iter().for_each(|part| body += &section(part, &mut charts));
-        if !self.next.is_empty() {
-            body += &html::markup::section("next", "What to do next", &commands(&self.next));
-        }
-        self.about.iter().for_each(|line| {
-            let _ = writeln!(body, "<p class=\"run\">{}</p>", markup(line));
-        });
+    /// The page as one file that needs no network and runs nothing.
+    pub fn html(&self) -> String {
         let title = if self.subject.is_empty() { &self.answer.text } else { &self.subject };
-        html::document_page(title, &body, carried.document, carried.file, charts, options)
+        let title = markup(title);
+        let body = Writer::default().body(self);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>sidestep: {title}</title>\n\
+             <style>{STYLE}{STYLE_LIGHT}@media screen and (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n\
+             </head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
+        )
     }
 }
 
 /// What a page begins with: what it is about, the verdict, what that rests on, areas at a glance.
-pub(crate) fn opening(page: &Page, kicker: &str) -> String {
-    let mut html = format!("<header><p class=\"kicker\">{kicker}</p>");
+fn opening(page: &Page) -> String {
+    let mut html =
+        format!("<header><p class=\"kicker\">{}</p>", format!("sidestep {}", page.kind).trim_end());
     // A page about nothing in particular has its answer as heading.
     let tag = if page.subject.is_empty() { "h1" } else { "p" };
     if !page.subject.is_empty() {
@@ -66,51 +80,204 @@ pub(crate) fn opening(page: &Page, kicker: &str) -> String {
     html
 }
 
-fn paragraph(one: &Statement) -> String {
-    format!("<p class=\"said {}\">{}</p>\n", one.tone.class(), markup(&one.text))
+/// Writes the sections of one page.
+#[derive(Default)]
+struct Writer {
+    /// Names that figures of the page have.
+    taken: Vec<String>,
 }
 
-/// A verdict and its reasons, as a block of a larger page.
-pub(crate) fn verdict(heading: &str, answer: &Statement, reasons: &[Statement]) -> String {
-    let reasons: String = reasons.iter().map(paragraph).collect();
-    let (class, text) = (answer.tone.class(), markup(&answer.text));
-    format!("<div class=\"block\"><h3>{heading}</h3><p class=\"lead {class}\">{text}</p>{reasons}</div>\n")
-}
+impl Writer {
+    fn body(mut self, page: &Page) -> String {
+        let mut html = opening(page);
+        let chapters = chapters(page);
+        if chapters.is_empty() {
+            page.sections.iter().for_each(|part| html += &self.section(part));
+            if !page.next.is_empty() {
+                let next = commands(&page.next);
+                let _ = writeln!(html, "<section id=\"next\"><h2>What to do next</h2>\n{next}</section>");
+            }
+            return html + &about(page);
+        }
+        // Whoever reads by chapters finds at the top what to do, and the way to each.
+        page.sections
+            .iter()
+            .filter(|part| part.chapter.is_none())
+            .for_each(|part| html += &self.blocks(part, ""));
+        if !page.next.is_empty() {
+            let next = commands(&page.next);
+            let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{next}</div>");
+        }
+        html += &about(page);
+        let links = chapters.iter().map(|one| format!("<a href=\"#{}\">{}</a>", one.id, one.title));
+        let _ = writeln!(html, "<nav>{}</nav>", links.collect::<String>());
+        for chapter in chapters {
+            let of = page.sections.iter().filter(|part| part.chapter == Some(chapter));
+            let inner: String = of.map(|part| self.blocks(part, chapter.title)).collect();
+            html += &folded(chapter.id, chapter.title, !chapter.is_folded, &inner);
+        }
+        html
+    }
 
-/// Sections as blocks of a larger page.
-pub(crate) fn blocks(sections: &[Section], charts: &mut Charts) -> String {
-    let block = |part: &Section| {
-        let heading =
-            if part.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", markup(&part.title)) };
-        format!("<div class=\"block\">{heading}{}</div>\n", inner(part, charts))
-    };
-    sections.iter().map(block).collect()
-}
+    /// A section under a heading of its own.
+    fn section(&mut self, part: &Section) -> String {
+        let inner: String = part.blocks.iter().map(|block| self.block(block)).collect();
+        if part.title.is_empty() {
+            return format!("<section id=\"{}\">{inner}</section>\n", part.id);
+        }
+        folded(part.id, &markup(&part.title), part.depth == Depth::First, &inner)
+    }
 
-fn inner(part: &Section, charts: &mut Charts) -> String {
-    let mut inner = String::new();
-    for block in &part.blocks {
-        let text = match block {
+    /// A section as boxes below a larger heading: figures and cards are boxes already, with their numbers folded behind them.
+    fn blocks(&mut self, part: &Section, chapter: &str) -> String {
+        let mut html = String::new();
+        let is_named = part.title.is_empty() || part.title == chapter;
+        let mut heading = if is_named { String::new() } else { format!("<h3>{}</h3>", markup(&part.title)) };
+        let mut open = String::new();
+        let close = |heading: &mut String, open: &mut String| {
+            let inner = std::mem::take(heading) + &std::mem::take(open);
+            if inner.is_empty() { inner } else { format!("<div class=\"block\">{inner}</div>\n") }
+        };
+        let mut blocks = part.blocks.iter().peekable();
+        while let Some(block) = blocks.next() {
+            match block {
+                Block::Figure(one) => {
+                    // A section that begins with a figure is named by it.
+                    if open.is_empty() {
+                        heading.clear();
+                    }
+                    html += &close(&mut heading, &mut open);
+                    let numbers = blocks.next_if(|next| matches!(next, Block::Table(_)));
+                    html += &self.figure(one, numbers);
+                }
+                Block::Card(one) => html += &(close(&mut heading, &mut open) + &card(one)),
+                other => open += &self.block(other),
+            }
+        }
+        if !open.is_empty() {
+            html += &close(&mut heading, &mut open);
+        }
+        html
+    }
+
+    fn block(&mut self, block: &Block) -> String {
+        match block {
             Block::Text(one) => paragraph(one),
-            Block::List(lines) => list(lines),
+            Block::List(lines) => {
+                let items = lines.iter().map(|line| format!("<li>{}</li>", markup(line)));
+                format!("<ul>{}</ul>", items.collect::<String>())
+            }
             Block::Facts(facts) => terms(facts),
             Block::Table(one) => table(one),
             Block::Command(line) => {
                 format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
             }
-            Block::Figure(one) => placed(one.name, &one.heading, one.drawn.clone(), charts),
-        };
-        inner.push_str(&text);
+            Block::Figure(one) => self.figure(one, None),
+            Block::Card(one) => card(one),
+        }
     }
-    inner
+
+    /// A figure with its picture and its numbers, or the reason why there is none.
+    fn figure(&mut self, placed: &Placed, numbers: Option<&Block>) -> String {
+        let (name, heading) = (self.unique(placed.name), markup(&placed.heading));
+        let drawn = match &placed.drawn {
+            Ok(drawn) => drawn,
+            Err(why) => {
+                let why = markup(why);
+                return format!(
+                    "<div class=\"missing\" data-missing=\"{name}\"><h3>{heading}</h3><p>{why}</p></div>\n"
+                );
+            }
+        };
+        let reading = markup(&drawn.reading);
+        let behind = numbers.map(|block| self.block(block)).unwrap_or_default();
+        let numbers = table(&drawn.table) + &behind;
+        let numbers = if numbers.is_empty() {
+            numbers
+        } else {
+            format!("<details><summary>Numbers</summary>{numbers}</details>")
+        };
+        let svg = drawn.svg.clone().finish(&placed.heading, &drawn.reading, false);
+        format!(
+            "<figure id=\"figure-{name}\" data-figure=\"{name}\"><figcaption><h3>{heading}</h3><p>{reading}</p></figcaption>\
+             <div class=\"picture\">{svg}</div>{numbers}</figure>\n"
+        )
+    }
+
+    /// The name, or with a number behind it if another figure of the page has it.
+    fn unique(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let name = names.find(|name| !self.taken.contains(name)).expect("numbers do not end");
+        self.taken.push(name.clone());
+        name
+    }
 }
 
-fn section(part: &Section, charts: &mut Charts) -> String {
-    let inner = inner(part, charts);
-    if part.title.is_empty() {
-        return format!("<section id=\"{}\">{inner}</section>\n", part.id);
+/// The chapters of a page, in their order.
+fn chapters(page: &Page) -> Vec<&'static Chapter> {
+    let mut chapters: Vec<&Chapter> = page.sections.iter().filter_map(|part| part.chapter).collect();
+    chapters.dedup();
+    chapters
+}
+
+/// What a reader looks up.
+fn about(page: &Page) -> String {
+    page.about.iter().fold(String::new(), |mut html, line| {
+        let _ = writeln!(html, "<p class=\"run\">{}</p>", markup(line));
+        html
+    })
+}
+
+/// A section that a reader can fold; title and body are markup.
+fn folded(id: &str, title: &str, is_open: bool, body: &str) -> String {
+    let open = if is_open { " open" } else { "" };
+    format!(
+        "<section id=\"{id}\"><details class=\"fold\"{open}><summary><h2>{title}</h2></summary>\n{body}</details></section>\n"
+    )
+}
+
+/// What to do: each line says what for, then gives the command.
+fn commands(lines: &[String]) -> String {
+    /// What stands before a command.
+    const BEFORE: &str = ": sidestep ";
+    let items = lines.iter().map(|line| match line.split_once(BEFORE) {
+        Some((purpose, rest)) => {
+            format!("<li>{}: <code>sidestep {}</code></li>", markup(purpose), markup(rest))
+        }
+        None => format!("<li>{}</li>", markup(line)),
+    });
+    format!("<ul>{}</ul>", items.collect::<String>())
+}
+
+fn paragraph(one: &Statement) -> String {
+    format!("<p class=\"said {}\">{}</p>\n", one.tone.class(), markup(&one.text))
+}
+
+/// Terms and what they are; empty texts are skipped.
+fn terms(terms: &[(String, String)]) -> String {
+    let mut html = String::from("<dl>");
+    for (term, text) in terms.iter().filter(|(_, text)| !text.is_empty()) {
+        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", markup(term), markup(text));
     }
-    folded(part.id, &markup(&part.title), !part.is_detail, &inner)
+    html + "</dl>"
+}
+
+/// A statement in a box with its sign; of what is well the evidence needs no room until somebody asks.
+fn card(card: &Card) -> String {
+    let tone = card.statement.tone;
+    let ((sign, word), class, text) = (tone.badge(), tone.class(), markup(&card.statement.text));
+    let facts = match (card.facts.is_empty(), tone) {
+        (true, _) => String::new(),
+        (false, Tone::Good) => {
+            format!("<details><summary>Evidence</summary>{}</details>", terms(&card.facts))
+        }
+        (false, _) => terms(&card.facts),
+    };
+    format!(
+        "<article class=\"finding {class}\"><span class=\"sign\" title=\"{word}\" aria-label=\"{word}\">{sign}</span>\
+         <div><h3>{text}</h3>{facts}</div></article>\n"
+    )
 }
 
 /// A table whose columns of low priority give way on narrow screens: there each row has them below it.

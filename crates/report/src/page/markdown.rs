@@ -17,7 +17,7 @@ impl Page {
         parts.push(list(
             self.status.iter().map(|one| format!("{}: {}: {}", one.tone.word(), one.area, one.text)),
         ));
-        let is_shown = |section: &&Section| section.has_words() && (is_long || !section.is_detail);
+        let is_shown = |section: &&Section| section.has_words() && section.is_shown(is_long);
         for section in self.sections.iter().filter(is_shown) {
             if !section.title.is_empty() {
                 parts.push(format!("#### {}", escaped(&section.title)));
@@ -37,17 +37,21 @@ fn block(block: &Block) -> String {
     match block {
         Block::Text(one) => escaped(&one.text),
         Block::List(lines) => list(lines),
-        Block::Facts(facts) => {
-            let told = facts.iter().filter(|(_, text)| !text.is_empty());
-            list(told.map(|(name, text)| match name.trim() {
-                "" => text.clone(),
-                name => format!("{name}: {text}"),
-            }))
-        }
+        Block::Facts(facts) => self::facts(facts),
+        Block::Card(card) if card.facts.is_empty() => escaped(&card.statement.text),
+        Block::Card(card) => format!("{}\n\n{}", escaped(&card.statement.text), facts(&card.facts)),
         Block::Table(one) => table(one),
         Block::Command(command) => format!("    {}", plain(command)),
         Block::Figure(_) => String::new(),
     }
+}
+
+fn facts(facts: &[(String, String)]) -> String {
+    let filled = facts.iter().filter(|(_, text)| !text.is_empty());
+    list(filled.map(|(name, text)| match name.as_str() {
+        "" => text.clone(),
+        name => format!("{name}: {text}"),
+    }))
 }
 
 fn list<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> String {

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::{GAP_COLUMNS, fitted};
-use super::{Block, Cell, Column, Kind, Page, Row, Section, Statement, Status, Table, Tone};
+use super::{Block, Cell, Column, Depth, Kind, Page, Row, Section, Statement, Status, Table, Tone};
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, bar, wrap};
 
@@ -73,8 +73,8 @@ impl Page {
         self.write_status(&mut paper, is_long);
         let mut left_out = false;
         for part in self.sections.iter().filter(|part| part.has_words()) {
-            if part.is_detail && !is_long {
-                left_out = true;
+            if !part.is_shown(is_long) {
+                left_out |= part.depth == Depth::Long;
                 continue;
             }
             paper.blank();
@@ -159,24 +159,28 @@ fn section(paper: &mut Paper, part: &Section, is_long: bool) -> bool {
         match block {
             Block::Text(one) => statement(paper, "", one),
             Block::List(lines) => lines.iter().for_each(|line| paper.wrapped("- ", &plain(line))),
-            Block::Facts(facts) => list_facts(paper, facts),
+            Block::Facts(facts) => list_facts(paper, "", facts),
             Block::Command(command) => paper.inked(Ink::Command, &format!("    {}", plain(command))),
             Block::Table(table) if !table.is_data => left_out |= write_table(paper, table, is_long),
+            Block::Card(card) => {
+                statement(paper, "", &card.statement);
+                list_facts(paper, "  ", &card.facts);
+            }
             Block::Table(_) | Block::Figure(_) => {}
         }
     }
     left_out
 }
 
-fn list_facts(paper: &mut Paper, facts: &[(String, String)]) {
+fn list_facts(paper: &mut Paper, indent: &str, facts: &[(String, String)]) {
     let widths = facts.iter().map(|(name, _)| name.width());
     let columns = widths.filter(|width| *width <= NAME_COLUMNS_MAX).max().unwrap_or(0);
     for (name, text) in facts.iter().filter(|(_, text)| !text.is_empty()) {
         if name.width() > columns {
-            paper.wrapped("", &plain(name));
+            paper.wrapped(indent, &plain(name));
         }
         let name = if name.width() > columns { "" } else { name };
-        paper.wrapped(&format!("{:<columns$}  ", plain(name)), &plain(text));
+        paper.wrapped(&format!("{indent}{:<columns$}  ", plain(name)), &plain(text));
     }
 }
 

@@ -1,25 +1,45 @@
-//! The check-up: five areas at a glance, the levels of memory, what to do; behind it all that was measured.
+//! The check-up: five areas at a glance, the levels of memory, what to do; behind it all that was measured, in chapters, with figures
+//! where a page can show them.
 
 mod conditions;
 mod cores;
+mod data;
 mod findings;
 mod glance;
 mod memory;
+mod results;
+mod sockets;
 
-use record::{ClockRead, Record};
+use models::interconnect::SocketAccount;
+use record::{ClockRead, Record, Spread};
 
-use crate::machine_text::headline;
-use crate::page::{Page, Section, Statement, Tone};
-use crate::view::{clock_check, clock_cost, flaws};
+use crate::figure::{self, Figure};
+use crate::page::{Block, Cell, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::view::machine::headline;
+use crate::view::{clock_check, clock_cost, flaws, machine_page};
 use crate::{number, plan};
 
-pub(crate) use conditions::{conditions, plan_table};
-pub(crate) use cores::{clock_reads, lines, sharing, waking};
-pub(crate) use findings::{METHOD, facts, ordered};
-pub(crate) use memory::{beside_figures, kernel_of, stream};
+pub(crate) use cores::lines;
+pub use results::results_page;
 
-/// The page of a record; `path` is where the record lies, for the commands that read it.
-pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
+const fn chapter(id: &'static str, title: &'static str) -> Chapter {
+    Chapter { id, title, is_folded: false }
+}
+
+const FINDINGS: Chapter = chapter("findings", "Findings");
+const CONDITIONS: Chapter = chapter("conditions", "Measurement conditions");
+const MACHINE: Chapter = chapter("machine", "Machine");
+const FLAWS: Chapter = chapter("flaws", "Flaws");
+const MEMORY: Chapter = chapter("levels", "Memory");
+const SOCKETS: Chapter = chapter("sockets", "Sockets and nodes");
+const CORES: Chapter = chapter("cores", "Cores");
+const CLOCKS: Chapter = chapter("clocks", "Clocks");
+const PLAN: Chapter = Chapter { is_folded: true, ..chapter("plan", "Plan") };
+const DATA: Chapter = chapter("data", "Data");
+
+/// The page of a record; `path` is where the record lies, for the commands that read it, and `account` what the models make of its
+/// measured sockets.
+pub fn check_up_page(record: &Record, path: Option<&str>, account: Option<&SocketAccount>) -> Page {
     let mut subject = headline(&record.machine);
     if let Some(host) = &record.provenance.host_name {
         subject = format!("{host}: {subject}");
@@ -33,11 +53,20 @@ pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
     if status.is_empty() && answer.text.is_empty() {
         answer = Statement::doubt("not measured: this record holds no results");
     }
+    // Sockets that were measured alone leave nothing else to show, or to miss.
+    let is_alone = record.plan.entries.is_empty() && record.sockets.is_some();
+    let is_kept = |part: &Section| {
+        !is_alone || part.depth != Depth::Report || [Some(&SOCKETS), Some(&DATA)].contains(&part.chapter)
+    };
     Page {
+        kind: if is_alone { "sockets" } else { "check-up" },
         subject,
         answer,
         status,
-        sections: memory::levels(record).into_iter().chain(details(record).map(Section::detailed)).collect(),
+        sections: memory::levels(record)
+            .into_iter()
+            .chain(chapters(record, path, account).filter(is_kept))
+            .collect(),
         next: findings::next(record, path.unwrap_or("RECORD")),
         more: path.map(|path| format!("sidestep show --long {path}")),
         about: vec![conditions::run(record)],
@@ -46,28 +75,106 @@ pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
 }
 
 /// All that does not stand on the first screen.
-fn details(record: &Record) -> impl Iterator<Item = Section> {
-    let mut sections = Vec::new();
-    sections.extend(findings::section(record));
-    sections.push(conditions(record));
-    sections.extend(flaws::sections(&record.flaws, false).into_iter().map(|part| titled(part, "Flaws")));
-    sections.extend(memory::beside_figures(record));
-    sections.extend(stream(record).section("STREAM bandwidth"));
-    sections.extend(memory::sockets(record));
-    let lines = lines(&record.cores.line_transfer);
-    sections.extend(lines.under("line-transfer", "Moving a cache line between CPUs"));
-    sections.extend(sharing(record).section("What CPUs cost each other"));
-    sections.extend(waking(record).section("Waking an idle CPU"));
-    sections.extend(beside_figures_of_cores(record));
-    sections.extend(clocks(record));
-    sections.extend(plan_table(record));
-    sections.into_iter()
+fn chapters<'a>(
+    record: &'a Record,
+    path: Option<&str>,
+    account: Option<&'a SocketAccount>,
+) -> impl Iterator<Item = Section> {
+    let in_full = [
+        (&FINDINGS, findings_and_method(record)),
+        (&CONDITIONS, vec![conditions::conditions(record)]),
+        (&MACHINE, machine(record)),
+        (&FLAWS, flaws(record)),
+        (&MEMORY, memory(record, account)),
+        (&SOCKETS, memory::sockets(record).into_iter().collect()),
+        (&SOCKETS, sockets::sections(record, account).into_iter().map(Section::of_report).collect()),
+        (&CORES, cores(record, account)),
+        (&CLOCKS, clocks(record, account)),
+        (&PLAN, conditions::plan_table(record).into_iter().collect()),
+        (&DATA, vec![data::section(record, path)]),
+    ];
+    let detailed = |part: Section| if part.depth == Depth::First { part.detailed() } else { part };
+    in_full
+        .into_iter()
+        .flat_map(move |(chapter, parts)| parts.into_iter().map(move |part| detailed(part).within(chapter)))
 }
 
-/// What no figure of cores shows: unlike loops, clocks of cores, compute loops.
-pub(crate) fn beside_figures_of_cores(record: &Record) -> Vec<Section> {
-    let unlike = cores::unlike(record).section("One kind of work beside another");
-    unlike.into_iter().chain(cores::per_cpu(record)).collect()
+/// A figure of a record, or why there is none.
+fn drawn(record: &Record, account: Option<&SocketAccount>, figure: Figure) -> Block {
+    let (name, heading) = (figure.name(), figure.title().to_owned());
+    Block::Figure(Box::new(Placed { name, heading, drawn: figure::draw(record, account, figure) }))
+}
+
+/// Figures without words of their own.
+fn figures(record: &Record, account: Option<&SocketAccount>, of: &[Figure]) -> Section {
+    let place = |section: Section, figure: &Figure| section.with(drawn(record, account, *figure));
+    of.iter().fold(Section::new("figures", ""), place).of_report()
+}
+
+/// A figure and the table that says the same in words, which stands alone where there is no figure.
+fn figure_of(
+    record: &Record,
+    account: Option<&SocketAccount>,
+    figure: Figure,
+    title: &str,
+    table: Table,
+) -> Section {
+    let section = Section::new(figure.name(), title).with(drawn(record, account, figure));
+    if table.rows.is_empty() { section.of_report() } else { section.table(table) }
+}
+
+fn findings_and_method(record: &Record) -> Vec<Section> {
+    let is_of_method = |finding: &record::Finding| finding.source.as_deref() == Some(findings::METHOD);
+    let note = if record.findings.is_empty() {
+        "None: nothing was judged, or nothing stood out.".to_owned()
+    } else if record.findings.iter().any(is_of_method) {
+        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
+    } else {
+        return findings::section(record).into_iter().collect();
+    };
+    let note = Section::new("method", "").saying(Tone::Faint, note).of_report();
+    findings::section(record).into_iter().chain([note]).collect()
+}
+
+/// What the machine says it is.
+fn machine(record: &Record) -> Vec<Section> {
+    let page = machine_page(&record.machine);
+    let because = Section::new("disagreements", "").stating(page.because).filled();
+    because.into_iter().chain(page.sections).map(Section::of_report).collect()
+}
+
+fn flaws(record: &Record) -> Vec<Section> {
+    if record.flaws.is_empty() {
+        return Vec::new();
+    }
+    let uneven = record.flaws_uneven.iter().map(Statement::look);
+    let answer = [flaws::answer_of(&record.flaws)].into_iter().chain(uneven);
+    let answer = Section::new("flaws-here", "Flaws of this machine").stating(answer).of_report();
+    let parts = flaws::sections(&record.flaws, false).into_iter().map(|part| titled(part, "Flaws"));
+    [answer].into_iter().chain(parts).collect()
+}
+
+fn memory(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
+    let drawn =
+        [Figure::Levels, Figure::LatencySurface, Figure::LatencyHeatmap, Figure::Bandwidth, Figure::Walks];
+    let mut sections = vec![figures(record, account, &drawn)];
+    sections.extend(memory::beside_figures(record));
+    let stream = memory::stream(record);
+    sections.push(figure_of(record, account, Figure::Stream, "STREAM bandwidth", stream));
+    sections
+}
+
+fn cores(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
+    let lines = lines(&record.cores.line_transfer);
+    let (sharing, waking) = (cores::sharing(record), cores::waking(record));
+    let mut sections = vec![
+        figure_of(record, account, Figure::LineTransfer, "Moving a cache line between CPUs", lines),
+        figure_of(record, account, Figure::Sharing, "What CPUs cost each other", sharing),
+        figure_of(record, account, Figure::Wake, "Waking an idle CPU", waking),
+    ];
+    sections.extend(cores::unlike(record).section("One kind of work beside another"));
+    sections.extend(cores::per_cpu(record));
+    sections
 }
 
 /// The same under a title, if it has none.
@@ -77,22 +184,36 @@ fn titled(section: Section, title: &str) -> Section {
 }
 
 /// Reading the time: its cost and whether counters agree.
-fn clocks(record: &Record) -> Vec<Section> {
+fn clocks(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
     let mut sections = Vec::new();
-    let reads: Vec<&ClockRead> = record.clocks.iter().collect();
-    if let Some(mut section) = clock_reads(&reads).under("clocks-read", "Cost of reading the time") {
-        if let Some(gist) = record.clock_cost.as_ref().and_then(clock_cost::gist) {
-            section = section.saying(Tone::Plain, gist);
-        }
-        sections.push(section);
+    if let Some(cost) = &record.clock_cost {
+        let said = [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
+        let price = Section::new("clock-cost", "What does reading the time cost?");
+        sections.push(price.stating(said).of_report());
     }
+    let reads: Vec<&ClockRead> = record.clocks.iter().collect();
+    let gist = record.clock_cost.as_ref().and_then(clock_cost::gist).map(Statement::plain);
+    let read = figure_of(
+        record,
+        account,
+        Figure::ClockPrices,
+        "Cost of reading the time",
+        cores::clock_reads(&reads),
+    );
+    sections.push(if read.depth == Depth::Report { read } else { read.stating(gist) });
     sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {
         let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
         sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
-        sections.extend(clock_check::sections(check));
     }
+    sections.push(figures(record, account, &[Figure::ClockOffsets, Figure::ClockDrift]));
+    sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
+}
+
+/// A measured value with its doubts, its uncertainty and its interval.
+fn measured(value: f64, spread: &Spread) -> Cell {
+    Cell::within(number::told(value, spread), value, spread.interval)
 }
 
 /// `±2 %` and the like behind a value, nothing where there is none.

@@ -14,7 +14,7 @@ use stats::{Interval, Knowledge, Verdict};
 
 use self::curves::Named;
 use super::judged;
-use crate::html::facts::shell_word;
+use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -175,7 +175,7 @@ fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section
     let tests = Section::new("tests", "").table(tests).table(data::table(table));
     // Of tests of which none is judged the averages are the news.
     let has_claim = table.rows.iter().any(judged::is_claim);
-    let averages = averages(table).map(|averages| Section { is_detail: has_claim, ..averages });
+    let averages = averages(table).map(|averages| averages.detailed_if(has_claim));
     let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
     let sections =
         [differences(table), first, second, classes(table), notes(table), pictures(table, records)];

@@ -5,9 +5,8 @@ use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
 use super::simulated::{self, Simulated};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::Drawn;
 use crate::number;
-use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
 /// Prices that differ by less are the same.
 const SAME_PRICE: f64 = 1e-9;
@@ -159,6 +158,7 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "seconds",
         y_label: "ahead of core 0, ms",
+        unit: " ms",
         x: Axis::Linear,
         y: Axis::Linear,
         panels: vec![LinePanel::new("Ahead of core 0, ms", series)],

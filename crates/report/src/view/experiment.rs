@@ -136,9 +136,9 @@ fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
     );
     let aa = &found.aa;
     let (blocks, alarms, rows) = (number::count(aa.blocks, "quad"), aa.alarms, aa.rows.len());
-    let twin =
+    let aa =
         format!("A/A first, {blocks} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
-    [vec![first], [twin].into_iter().chain(drifted(&found.drift)).collect()]
+    [vec![first], [aa].into_iter().chain(drifted(&found.drift)).collect()]
 }
 
 /// Why it ended.
@@ -161,7 +161,7 @@ pub(crate) fn dropped(counts: &PairCounts) -> String {
     if all.is_empty() { String::new() } else { format!(" (dropped: {})", all.join(", ")) }
 }
 
-/// What the twin took back.
+/// What the A/A control took back.
 pub(super) fn widened(aa: &AaControl) -> String {
     if aa.widening >= WIDENING_TOLD_FROM {
         format!("; all intervals are {:.2} times as wide for it", aa.widening)

@@ -4,7 +4,7 @@ use flaws::{Flaw, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 
-use crate::machine_text::headline;
+use super::machine::headline;
 use crate::naming::word;
 use crate::page::{Page, Section, Statement, Table, Tone};
 

@@ -8,9 +8,8 @@ use record::{
 };
 use stats::text::percent;
 
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::Drawn;
-use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
 /// Rows of each table on a first screen.
 const FIRST: usize = 8;
@@ -236,9 +235,7 @@ fn figure(
         Some(MatrixCell {
             row,
             column,
-            value,
-            doubtful: node.is_busy,
-            told: format!("{}: {value:+.1}", node.node),
+            measure: Measure { doubtful: node.is_busy, basis: node.node.clone(), ..Measure::exact(value) },
         })
     };
     let label = |(row, rack): &(usize, String)| {

@@ -5,10 +5,10 @@ mod words;
 use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
 
 use super::simulated::{self, Simulated};
+use crate::figure::sockets;
 use crate::interconnect::{GraphPicture, Reads, node_links};
 use crate::number::{self, UNKNOWN};
 use crate::page::{Cell, Page, Section, Table};
-use crate::sockets;
 
 /// The run as a page.
 pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
@@ -91,7 +91,7 @@ fn pictures(simulation: &SocketSimulation) -> Section {
     let graph = sockets::graph(&picture, "socket-links");
     Section::new("links", "Links")
         .figure("socket-links", "How the sockets are linked", Some(graph))
-        .figure("socket-latency", "Latency from each socket to each socket's memory", Some(map))
+        .figure("socket-latency", "Latency from each socket to each socket's memory", map)
         .table(reads)
 }
 

@@ -1,15 +1,17 @@
 //! Every CPU against the memory of every node: whether the CPUs are alike, the latencies and bandwidths, and how they were under load.
 
 use machine::{CpuId, NodeId};
-use models::interconnect::Inference;
+use models::interconnect::SocketAccount;
 use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, Spread, SubjectRow};
 use stats::text::capital;
 
+use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
+use crate::figure::sockets::{self as figures, kernels};
+use crate::figure::{Figure, line_transfer as line_transfer_map};
 use crate::naming;
 use crate::number::{column, gigabytes, percent, plus_minus, quality_mark};
-use crate::page::{Cell, Page, Section, Statement, Table, Tone};
-use crate::sockets::{asymmetry_words, flight_doubts, kernels, likeness_words, nodes_words, subjects_words};
+use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
 const PLACES_SHOWN: usize = 16;
@@ -18,19 +20,20 @@ const ROWS_FIRST: usize = 6;
 /// Reasons on a first screen.
 const REASONS_FIRST: usize = 3;
 
-/// What was measured, with the links that it shows.
-pub fn measured_sockets_page(sockets: &Sockets, inference: Option<&Inference>) -> Page {
+/// What was measured, with the links that it shows; `account` is what the models make of it.
+pub fn measured_sockets_page(sockets: &Sockets, account: Option<&SocketAccount>) -> Page {
     Page {
         subject: subjects_words(sockets),
         answer: answer(sockets),
         because: because(sockets),
-        sections: sections(sockets, inference),
+        sections: sections(sockets, account),
         ..Page::default()
     }
 }
 
-/// The tables, then the links; for the check-up's page as well.
-pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<Section> {
+/// The figures and tables, then the links; for the check-up's page as well.
+pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Vec<Section> {
+    let inference = account.and_then(|account| account.inference.as_ref());
     let hidden = sockets.because.get(REASONS_FIRST..).unwrap_or_default();
     let alike = Section::new("alike", "Difference from the other CPUs, each in its own memory");
     let details = [
@@ -44,12 +47,31 @@ pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<
             .map(|found| Section::new("links", "Links by latency").stating([inferred_links::answer(found)])),
     ];
     let memory = Section::new("memory", "").table(memory(sockets)).table(points(sockets));
-    [memory]
+    [figures(sockets, account), memory]
         .into_iter()
         .chain(details.into_iter().flatten().map(Section::detailed))
         .chain(inference.into_iter().flat_map(inferred_links::sections))
         .chain(sockets.gate.iter().flat_map(socket_account::reasons))
         .collect()
+}
+
+/// How nodes are linked, latency and bandwidth by CPU and node, bandwidth and lines of CPUs together.
+fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
+    let drawn = [
+        (Figure::SocketLinks, account.and_then(|account| figures::links(sockets, account))),
+        (Figure::SocketLatency, figures::latency(sockets, account)),
+        (Figure::SocketBandwidth, figures::bandwidth(sockets)),
+        (Figure::SocketTogether, figures::together(sockets)),
+    ];
+    let place = |section: Section, (figure, drawn): (Figure, Option<Drawn>)| {
+        section.figure(figure.name(), figure.title(), drawn)
+    };
+    let lines = line_transfer_map(&sockets.line_transfer, "socket-lines");
+    drawn
+        .into_iter()
+        .fold(Section::new("figures", ""), place)
+        .figure("socket-lines", "Moving a cache line between these CPUs", lines)
+        .of_report()
 }
 
 pub(crate) fn answer(sockets: &Sockets) -> Statement {

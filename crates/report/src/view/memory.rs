@@ -46,7 +46,7 @@ fn state(on: bool) -> &'static str {
 
 /// A section of a table: what was asked for, or a detail.
 fn asked(is_asked: bool, table: Table, title: impl Into<String>) -> Option<Section> {
-    table.section(title).map(|section| Section { is_detail: !is_asked, ..section })
+    table.section(title).map(|section| section.detailed_if(!is_asked))
 }
 
 /// The simulation as a page.

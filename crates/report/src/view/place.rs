@@ -3,14 +3,11 @@
 mod figures;
 mod sharing;
 
-use record::{
-    AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread, SharingOffer,
-    WriterPair, WriterVerdict,
-};
+use record::{AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread};
 use stats::Verdict;
 
 use crate::naming::word;
-use crate::number::{UNKNOWN, count, percent, short};
+use crate::number::{count, percent, short};
 use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::experiment::dropped;
 use crate::view::judged;
@@ -20,14 +17,12 @@ use sharing::{names, strongest_pairs};
 const KERNEL: [&str; 2] = ["os", "os again"];
 /// Threads on a first screen.
 const THREADS_FIRST: usize = 4;
-/// Doubtful pairs listed; --json has all.
-const PAIRS_SHOWN: usize = 4;
 /// A name is cut beyond this: the kernel keeps 15 bytes of it.
 const NAME_CHARACTERS: usize = 15;
 
 /// The placement as a page.
 pub fn place_page(found: &PlaceOutcome) -> Page {
-    let pairs = strongest_pairs(found).into_iter().chain(confirmed(found));
+    let pairs = strongest_pairs(found);
     let regions = found
         .sharing
         .as_ref()
@@ -136,28 +131,14 @@ fn thread_name(thread: &PlacedThread) -> String {
 
 /// What the threads were watched by and what not.
 fn data_sources(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
-    let offers = || found.sharing.iter().flat_map(|sharing| &sharing.offers);
-    let used = offers().filter(|offer| offer.refused.is_none());
-    let missing =
-        offers().filter_map(|SharingOffer { name, refused }| Some(format!("{name}: {}", refused.as_ref()?)));
-    let used = used.map(|offer| ("data source", offer.name.clone()));
-    used.chain(missing.map(|text| ("not available", text))).collect()
-}
-
-/// Who writes to shared pages, and each pair of which that is doubtful.
-fn confirmed(found: &PlaceOutcome) -> Vec<String> {
     let Some(sharing) = &found.sharing else { return Vec::new() };
-    let Some(writers) = &sharing.writers else { return Vec::new() };
-    let names = names(found, sharing);
-    let name = |thread: usize| names.get(thread).map_or(UNKNOWN, String::as_str);
-    let is_doubtful = |pair: &&WriterPair| pair.is_called && pair.verdict == WriterVerdict::OwnPages;
-    let doubt = |pair: &WriterPair| {
-        let [first, second] = pair.threads.map(name);
-        let (turns, changes) = (pair.turns, pair.changes);
-        format!("doubtful: {first} with {second}: {changes} changes of writer in {turns} writes to a page")
+    let (all, with_address) = (sharing.samples, sharing.memory_samples);
+    let samples = format!("the kernel's clock: {all} samples, {with_address} with an address");
+    let wakes = match &sharing.wakes_refused {
+        Some(why) => Some(("not available", format!("who wakes whom: {why}"))),
+        None => sharing.wakes.as_ref().map(|_| ("data source", "who wakes whom, by sched_waking".to_owned())),
     };
-    let doubts = writers.pairs.iter().filter(is_doubtful).take(PAIRS_SHOWN).map(doubt);
-    std::iter::once(format!("confirmed by page faults: {}", writers.sentence)).chain(doubts).collect()
+    [("data source", samples)].into_iter().chain(wakes).collect()
 }
 
 fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {

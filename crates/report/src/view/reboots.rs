@@ -198,7 +198,7 @@ mod tests {
             "not of the arm",
             "its command line has nosmt",
             "mitigation spectre_v2",
-            "what each boot was",
+            "ended before their last trial",
             "104",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");

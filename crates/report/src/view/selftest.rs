@@ -35,8 +35,7 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
     let more = format!("{} on this machine: --long", machine::counted(spots, "blind spot"));
     let between = between_runs(report.between_runs).under("between-runs", "Between runs");
     let between = between.unwrap_or_else(|| Section::new("between-runs", "Between runs"));
-    let details = [between.saying(Tone::Faint, &report.between_runs.rests_on)];
-    let details = (details.into_iter())
+    let details = std::iter::once(between.saying(Tone::Faint, &report.between_runs.rests_on))
         .chain(Section::new("not-measured", "Not measured").list(found.without.clone()).filled())
         .chain(Section::new("blind-spots", "Blind spots").list(report.blind_spots.to_vec()).filled());
     Page {

@@ -6,9 +6,9 @@ use models::interconnect::SocketAccount;
 use record::{GateVerdict, SocketGate, Sockets};
 use stats::text::capital;
 
+use super::socket_words::flight_doubts;
 use crate::interconnect::{node_links, verdict_words};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
-use crate::sockets::flight_doubts;
 use crate::{naming, number};
 
 /// CPUs on a first screen.
@@ -79,7 +79,7 @@ pub(super) fn reasons(gate: &SocketGate) -> Vec<Section> {
     let section = |cause: &record::SocketCause| {
         let title = if is_alone { "Reasons".to_owned() } else { capital(&cause.text) };
         let section = Section::new("reasons", title).list(cause.reasoning.clone());
-        Section { is_detail: !is_alone, ..section }
+        section.detailed_if(!is_alone)
     };
     gate.causes.iter().map(section).collect()
 }

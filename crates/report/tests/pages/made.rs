@@ -39,8 +39,8 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let check = record.clock_check.clone().expect("the sample has one");
     let cost = record.clock_cost.clone().expect("the sample has one");
     let mut pages = vec![
-        ("record", report::check_up_page(&thinned(&record), Some("run.json"))),
-        ("record-empty", report::check_up_page(&Record::default(), None)),
+        ("record", report::check_up_page(&thinned(&record), Some("run.json"), None)),
+        ("record-empty", report::check_up_page(&Record::default(), None, None)),
         ("machine", report::machine_page(&record.machine)),
         ("machine-many", report::machine_page(&sample_machine(64))),
         ("plan", report::plan_page(&record.plan)),
@@ -68,7 +68,7 @@ pub(super) fn exports() -> Vec<(&'static str, String)> {
     let matrix = matrix.expect("a matrix").matrix;
     let inference = interconnect::infer(&matrix);
     vec![
-        ("export-record-csv", report::csv(&thinned(&sample_record(2)))),
+        ("export-record-csv", report::results_page(&thinned(&sample_record(2))).csv().swap_remove(0).1),
         ("export-dot", report::graph_dot(&report::inference_picture(&inference, "diamond"))),
         ("export-metrics", metrics(report::MetricsFormat::Prometheus)),
         ("export-metrics-open", metrics(report::MetricsFormat::OpenMetrics)),
@@ -371,7 +371,7 @@ fn of_sockets() -> Vec<(&'static str, Page)> {
         report::socket_account_page(&accounted(sockets), &SocketGate::default(), sockets, "record.json")
     };
     vec![
-        ("sockets-measured", report::measured_sockets_page(&gated, account.inference.as_ref())),
+        ("sockets-measured", report::measured_sockets_page(&gated, Some(&account))),
         ("sockets-one-node", report::measured_sockets_page(&of_one_node(), None)),
         ("sockets-explained", report::socket_account_page(&account, &gate, &blade, "record.json")),
         ("sockets-explained-flat", explained(&flat)),

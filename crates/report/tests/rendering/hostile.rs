@@ -4,10 +4,11 @@ use machine::{Bytes, CpuId, NodeId};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use record::{PlanOutcome, Planted, Quality, Record, Severity, Spread};
-use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_page};
+use report::{Figure, Terminal, check_up_page, figure_svg, machine_page};
 use stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
+use crate::csv;
 use crate::markup::{check_html, check_xml};
 use crate::sample::sample_record;
 
@@ -232,8 +233,9 @@ proptest! {
         let mut source = Source(seed);
         spoil_memory(&mut source, &mut record);
         spoil_the_rest(&mut source, &mut record);
+        let page = check_up_page(&record, None, None);
         for colour in [false, true] {
-            check_up_page(&record, None).terminal(Terminal { width_columns, colour }, true);
+            page.terminal(Terminal { width_columns, colour }, true);
             machine_page(&record.machine).terminal(Terminal { width_columns, colour }, true);
         }
         let columns = csv(&record).lines().count();
@@ -244,7 +246,7 @@ proptest! {
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
             }
         }
-        check_html(&html(&record, None, Html { script: false }));
+        check_html(&page.html());
     }
 
     #[test]
@@ -254,9 +256,9 @@ proptest! {
         spoil_memory(&mut source, &mut record);
         spoil_the_rest(&mut source, &mut record);
         spoil_what_is_on_the_first_screen(&mut source, &mut record);
+        let page = check_up_page(&record, Some("sidestep-20260101T120000Z/record.json"), None);
         for is_long in [false, true] {
             for width_columns in [40, 80, 120] {
-                let page = check_up_page(&record, Some("sidestep-20260101T120000Z/record.json"));
                 let text = page.terminal(Terminal { width_columns, colour: false }, is_long);
                 prop_assert!(text.lines().all(|line| line.width() <= width_columns), "{text}");
                 // Two lines more say where the record and the report are.

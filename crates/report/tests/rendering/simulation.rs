@@ -1,7 +1,7 @@
 //! Renderings of a simulation: widths, sentences, escaping, and the same with nothing in it.
 
 use models::memory::{MemoryMachine, Scope, Simulation, simulate};
-use report::{Carried, Html, MemoryView, Terminal, memory_page};
+use report::{MemoryView, Terminal, memory_page};
 use unicode_width::UnicodeWidthStr;
 
 fn phenom() -> MemoryMachine {
@@ -25,9 +25,7 @@ fn text(simulation: &Simulation, view: MemoryView, is_long: bool) -> String {
 }
 
 fn page(simulation: &Simulation) -> String {
-    let document = serde_json::to_value(simulation).expect("numbers and texts");
-    let carried = Carried { document: &document, file: "simulation.json" };
-    memory_page(simulation, MemoryView::default()).html(&carried, Html { script: false })
+    memory_page(simulation, MemoryView::default()).html()
 }
 
 #[test]

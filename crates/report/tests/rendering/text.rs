@@ -1,18 +1,19 @@
 //! The terminal and CSV.
 
 use record::Record;
-use report::{Terminal, check_up_page, csv, machine_page};
+use report::{Terminal, check_up_page, machine_page};
 
+use crate::csv;
 use crate::sample::{sample_machine, sample_record};
 
 /// The whole page of a check-up.
 fn long(record: &Record, terminal: Terminal) -> String {
-    check_up_page(record, None).terminal(terminal, true)
+    check_up_page(record, None, None).terminal(terminal, true)
 }
 
 /// Its first screen.
 fn short(record: &Record) -> String {
-    check_up_page(record, Some("run/record.json")).terminal(Terminal::default(), false)
+    check_up_page(record, Some("run/record.json"), None).terminal(Terminal::default(), false)
 }
 
 /// Display columns of a line without its ANSI sequences, for text without wide characters.
@@ -213,6 +214,6 @@ fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    let page = report::html(&record, None, report::Html { script: false });
+    let page = crate::html(&record, None);
     assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
 }

@@ -1,21 +1,21 @@
 //! Threads of this program, watched while they share memory.
 
-mod preload;
-mod write_watch;
-
 use std::hint::black_box;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use host::live::ChildOutput;
-use sharing::{ProfileError, ProfileOptions, Subject, profile};
+use sharing::{ProfileOptions, Samplers, profile, watch_while};
+
+/// One test at a time: who watches this process sees the programs that another test starts in it, whose code is gone with them.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Two threads on one block, one on another: structure only, as what is found of them depends on the machine's load.
 #[test]
 fn threads_of_a_live_process_are_seen_with_what_they_touch() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let stop = AtomicBool::new(false);
     let block = || Arc::new((0..1 << 15).map(AtomicU64::new).collect::<Vec<_>>());
     let (common, own) = (block(), block());
@@ -37,17 +37,16 @@ fn threads_of_a_live_process_are_seen_with_what_they_touch() {
             };
             thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work).expect("a thread");
         }
-        let profile = profile(Subject::Process(std::process::id()), options);
+        let profile = profile(std::process::id(), options);
         stop.store(true, Ordering::Relaxed);
         profile
     });
     let sharing = match profile {
-        Ok(profile) => profile.sharing,
-        Err(ProfileError::Perf(error)) => {
+        Ok(sharing) => sharing,
+        Err(error) => {
             println!("skipped threads_of_a_live_process_are_seen_with_what_they_touch: {error}");
             return;
         }
-        Err(error) => panic!("{error}"),
     };
     assert_eq!(sharing.memory_samples, 60, "{sharing:#?}");
     assert_eq!(sharing.undecodable, 0, "{:?}", sharing.skipped);
@@ -60,15 +59,18 @@ fn threads_of_a_live_process_are_seen_with_what_they_touch() {
 /// Two programs with a pipe between them, which holds less than one has to say: one must wait for the other.
 #[test]
 fn who_wakes_whom_is_seen_by_the_privileged_and_sleep_by_all() {
-    let mut command = Command::new("sh");
-    command.args(["-c", "yes | head -c 20000000 > /dev/null"]);
-    let sharing = match profile(Subject::Command(command, ChildOutput::Discard), ProfileOptions::default()) {
-        Ok(profile) => profile.sharing,
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = ProfileOptions::default();
+    let mut samplers = match Samplers::of_children(options.period()) {
+        Ok(samplers) => samplers,
         Err(error) => {
             println!("skipped who_wakes_whom_is_seen_by_the_privileged_and_sleep_by_all: {error}");
             return;
         }
     };
+    let run = || Command::new("sh").args(["-c", "yes | head -c 20000000 > /dev/null"]).status();
+    let (status, sharing) = watch_while(&mut samplers, options, run).expect("a thread that watches");
+    assert!(status.expect("sh is there").success());
     let find = |name: &str| sharing.threads.iter().position(|thread| thread.name == name);
     let (yes, head) = (find("yes").expect("it came to a CPU"), find("head").expect("it came to a CPU"));
     let said = |what: &str| sharing.blind_spots.iter().any(|spot| spot.starts_with(what));

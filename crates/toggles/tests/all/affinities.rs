@@ -5,7 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{
+    Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
+};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Restored, Revert,
     Reverted, decode, revert_on,
@@ -106,12 +108,12 @@ impl Bench {
         StateFolder::new(&self.folder.path().join("state"))
     }
 
-    fn door(&self) -> Kernel {
+    fn writer(&self) -> Kernel {
         self.faulty(Rc::default())
     }
 
     fn faulty(&self, steps: Rc<Steps>) -> Kernel {
-        Kernel { door: MachineDoor::tree(&self.tree()), bench: self.tree(), steps }
+        Kernel { writer: MachineWriter::tree(&self.tree()), bench: self.tree(), steps }
     }
 
     fn is_as_before(&self) -> bool {
@@ -125,13 +127,13 @@ impl Bench {
     }
 
     fn revert(&self) -> Reverted {
-        revert_on(&mut self.door(), &mut self.disk(), "boot", Revert::default()).expect("the disk works")
+        revert_on(&mut self.writer(), &mut self.disk(), "boot", Revert::default()).expect("the disk works")
     }
 }
 
 /// The tree with a kernel that moves what is bound to a CPU that goes away.
 struct Kernel {
-    door: MachineDoor,
+    writer: MachineWriter,
     bench: PathBuf,
     steps: Rc<Steps>,
 }
@@ -163,35 +165,36 @@ impl Kernel {
     }
 }
 
-impl Door for Kernel {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl SystemWriter for Kernel {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         let stepped = self.steps.step();
-        stepped.map_err(|source| DoorError::Read { target: target.clone(), source })?;
-        self.door.read(target)
+        stepped.map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
+        self.writer.read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
-        let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
+        let failed =
+            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
         self.steps.step().map_err(failed)?;
         if target.to_string() == "/proc/irq/9/smp_affinity_list" {
             /// `EIO`: the kernel's answer for a managed interrupt.
             const IO: i32 = 5;
             return Err(failed(io::Error::from_raw_os_error(IO)));
         }
-        self.door.write(target, value)?;
+        self.writer.write(target, value)?;
         if target.to_string().ends_with("cpu3/online") {
             self.switch_cpu(value == "0");
         }
         Ok(())
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
-        self.steps.step().map_err(|source| DoorError::Bindings { source })?;
-        self.door.bindings()
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
+        self.steps.step().map_err(|source| SystemWriterError::Bindings { source })?;
+        self.writer.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
-        self.door.threads(processes)
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
+        self.writer.threads(processes)
     }
 }
 
@@ -301,8 +304,8 @@ fn what_cannot_be_put_back_is_told_and_stays_in_the_journal_until_it_is_settled(
     bench.bind(102, "1");
     experiment.keep();
     bench.start_thread(101, "0", 0, 6);
-    let mut door = bench.door();
-    door.write(&change("1")[0].target, "1").expect("writable");
+    let mut writer = bench.writer();
+    writer.write(&change("1")[0].target, "1").expect("writable");
     bench.write("proc/irq/9/smp_affinity_list", "0-2\n");
     let reverted = bench.revert();
     let Reverted::Done(_, results) = &reverted else { panic!("{reverted:?}") };
@@ -333,9 +336,9 @@ fn only_an_experiment_that_can_take_a_cpu_away_remembers_what_is_bound() {
         bench.write(ONLINE, online);
         bench.write("sys/devices/system/cpu/online", if online == "1\n" { "0-3\n" } else { "0-2\n" });
         let change = change(wanted);
-        let mut door = bench.door();
-        let entries = toggles::survey(&mut door, &[&change]).expect("readable");
-        toggles::remember(&mut door, &entries)
+        let mut writer = bench.writer();
+        let entries = toggles::survey(&mut writer, &[&change]).expect("readable");
+        toggles::remember(&mut writer, &entries)
             .expect("readable")
             .map(|have| (have.leaving.to_string(), have.counts()))
     };
@@ -347,19 +350,24 @@ fn only_an_experiment_that_can_take_a_cpu_away_remembers_what_is_bound() {
     bench.write("sys/devices/system/cpu/smt/control", "on\n");
     let path = "sys/devices/system/cpu/smt/control".to_owned();
     let change = [Change { target: Target::File { path }, value: "off".to_owned() }];
-    let entries = toggles::survey(&mut bench.door(), &[&change]).expect("readable");
-    let remembered = toggles::remember(&mut bench.door(), &entries).expect("readable").expect("SMT goes off");
+    let entries = toggles::survey(&mut bench.writer(), &[&change]).expect("readable");
+    let remembered =
+        toggles::remember(&mut bench.writer(), &entries).expect("readable").expect("SMT goes off");
     assert_eq!(remembered.leaving.to_string(), "2-3");
 }
 
 #[test]
 fn the_threads_and_interrupts_of_this_machine_are_read() {
-    let bindings = MachineDoor::live().bindings().expect("every Linux tells its CPUs");
+    let bindings = MachineWriter::live().bindings().expect("every Linux tells its CPUs");
     assert!(!bindings.online.is_empty() && bindings.second_threads.is_subset(&bindings.online));
     let own = std::process::id();
     let is_own = |target: &Target| matches!(target, Target::Task { process, .. } if *process == own);
     assert!(bindings.tasks.iter().all(|bound| !is_own(&bound.target)));
     for bound in &bindings.interrupts {
-        assert!(MachineDoor::live().read(&bound.target).is_ok_and(|now| !now.is_empty()), "{}", bound.target);
+        assert!(
+            MachineWriter::live().read(&bound.target).is_ok_and(|now| !now.is_empty()),
+            "{}",
+            bound.target
+        );
     }
 }

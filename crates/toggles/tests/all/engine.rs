@@ -1,4 +1,4 @@
-//! The engine on a recorded tree, with a door and a disk that fail, die or lose power at every step.
+//! The engine on a recorded tree, with a writer and a disk that fail, die or lose power at every step.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,7 +6,9 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
-use host::{Bindings, Disk, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{
+    Bindings, Disk, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
+};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Revert, Reverted,
     decode, revert_on,
@@ -56,8 +58,8 @@ impl Bench {
         self.folder.path().join("tree")
     }
 
-    fn door(&self) -> MachineDoor {
-        MachineDoor::tree(&self.tree())
+    fn writer(&self) -> MachineWriter {
+        MachineWriter::tree(&self.tree())
     }
 
     fn disk(&self) -> StateFolder {
@@ -77,7 +79,7 @@ impl Bench {
     }
 
     fn revert(&self, how: Revert) -> Reverted {
-        revert_on(&mut self.door(), &mut self.disk(), "boot", how).expect("the disk works")
+        revert_on(&mut self.writer(), &mut self.disk(), "boot", how).expect("the disk works")
     }
 }
 
@@ -86,10 +88,10 @@ fn owner(boot: &str) -> Owner {
 }
 
 /// A whole experiment: to B, back to A, to B, end. Returns false if it stopped early.
-fn run<D: Door, K: Disk>(door: D, disk: K) -> Result<Vec<Fate>, ExperimentError> {
+fn run<D: SystemWriter, K: Disk>(writer: D, disk: K) -> Result<Vec<Fate>, ExperimentError> {
     let (a, b) = (changes(["madvise", "1", "0x8"]), changes(["never", "0", "0x0"]));
     let intent = Intent { label: "test", states: &[&a, &b], kept: false };
-    let mut experiment = Experiment::begin(door, disk, owner("boot"), &intent, "now".to_owned())?;
+    let mut experiment = Experiment::begin(writer, disk, owner("boot"), &intent, "now".to_owned())?;
     for changes in [&b, &a, &b] {
         experiment.switch(changes)?;
     }
@@ -107,7 +109,7 @@ enum Mishap {
     ForeignBeforeRead,
 }
 
-/// Steps of door and disk in one count.
+/// Steps of writer and disk in one count.
 #[derive(Debug)]
 struct Steps {
     done: usize,
@@ -138,29 +140,30 @@ impl Steps {
     }
 }
 
-struct FaultyDoor(MachineDoor, Rc<RefCell<Steps>>);
+struct FaultyWriter(MachineWriter, Rc<RefCell<Steps>>);
 
-impl Door for FaultyDoor {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl SystemWriter for FaultyWriter {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         let stepped = self.1.borrow_mut().step();
-        stepped.map_err(|source| DoorError::Read { target: target.clone(), source })?;
+        stepped.map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
         self.1.borrow_mut().before_read(target);
         self.0.read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         let stepped = self.1.borrow_mut().step();
-        let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
+        let failed =
+            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
         stepped.map_err(failed)?;
         self.0.write(target, value)
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
-        self.1.borrow_mut().step().map_err(|source| DoorError::Bindings { source })?;
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
+        self.1.borrow_mut().step().map_err(|source| SystemWriterError::Bindings { source })?;
         self.0.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
         self.0.threads(processes)
     }
 }
@@ -211,7 +214,7 @@ fn with_mishap(
     let bench = Bench::new();
     let steps = Steps { done: 0, at, mishap, tree: bench.tree(), foreign: None };
     let steps = Rc::new(RefCell::new(steps));
-    let outcome = run(FaultyDoor(bench.door(), steps.clone()), FaultyDisk(bench.disk(), steps.clone()));
+    let outcome = run(FaultyWriter(bench.writer(), steps.clone()), FaultyDisk(bench.disk(), steps.clone()));
     let (done, foreign) = (steps.borrow().done, steps.borrow().foreign.clone());
     (bench, outcome, done, foreign)
 }
@@ -257,8 +260,8 @@ fn a_revert_that_is_killed_at_any_step_is_finished_by_the_next() {
         let (bench, _, _, _) = with_mishap(middle, Mishap::Dies);
         let steps = Steps { done: 0, at, mishap: Mishap::Dies, tree: bench.tree(), foreign: None };
         let steps = Rc::new(RefCell::new(steps));
-        let mut door = FaultyDoor(bench.door(), steps.clone());
-        let _ = revert_on(&mut door, &mut FaultyDisk(bench.disk(), steps), "boot", Revert::default());
+        let mut writer = FaultyWriter(bench.writer(), steps.clone());
+        let _ = revert_on(&mut writer, &mut FaultyDisk(bench.disk(), steps), "boot", Revert::default());
         bench.revert(Revert::default());
         assert!(bench.is_as_before() && !bench.has_journal(), "step {at}");
     }
@@ -291,7 +294,7 @@ fn a_foreign_value_can_be_left_and_forgotten() {
     let bench = Bench::new();
     let (a, b) = (changes(["madvise", "1", "0x8"]), changes(["never", "0", "0x0"]));
     let intent = Intent { label: "test", states: &[&a, &b], kept: true };
-    let begun = Experiment::begin(bench.door(), bench.disk(), owner("boot"), &intent, "now".to_owned());
+    let begun = Experiment::begin(bench.writer(), bench.disk(), owner("boot"), &intent, "now".to_owned());
     let mut experiment = begun.expect("nothing is in the way");
     experiment.switch(&b).expect("writable");
     experiment.keep();
@@ -307,14 +310,14 @@ fn a_journal_that_is_in_the_way_is_named_and_one_of_another_boot_is_not_in_the_w
     let (bench_again, a) = (&bench, changes(["never", "0", "0x0"]));
     let begin = |boot: &str| {
         let intent = Intent { label: "thp-system=never", states: &[&a], kept: true };
-        Experiment::begin(bench_again.door(), bench_again.disk(), owner(boot), &intent, "then".to_owned())
+        Experiment::begin(bench_again.writer(), bench_again.disk(), owner(boot), &intent, "then".to_owned())
     };
     begin("old boot").expect("nothing is in the way").keep();
     begin("boot").expect("the kernel forgot what the old boot switched").keep();
     let error = begin("boot").expect_err("the journal is there").to_string();
     assert!(error.contains("thp-system=never was left switched then; sidestep toggles revert"), "{error}");
     assert!(matches!(
-        revert_on(&mut bench.door(), &mut bench.disk(), "new boot", Revert::default()),
+        revert_on(&mut bench.writer(), &mut bench.disk(), "new boot", Revert::default()),
         Ok(Reverted::Void(_))
     ));
     bench.disk().write(JOURNAL_NAME, b"sidestep journal 1 half").expect("writable");
@@ -334,23 +337,23 @@ fn a_journal_that_is_in_the_way_is_named_and_one_of_another_boot_is_not_in_the_w
 
 #[test]
 fn a_write_that_the_machine_does_not_take_is_put_back() {
-    struct Deaf(MachineDoor);
-    impl Door for Deaf {
-        fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+    struct Deaf(MachineWriter);
+    impl SystemWriter for Deaf {
+        fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
             self.0.read(target)
         }
-        fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+        fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
             if *target == register() { Ok(()) } else { self.0.write(target, value) }
         }
-        fn bindings(&mut self) -> Result<Bindings, DoorError> {
+        fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
             self.0.bindings()
         }
-        fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
             self.0.threads(processes)
         }
     }
     let bench = Bench::new();
-    let error = run(Deaf(bench.door()), bench.disk()).expect_err("the register keeps its bit").to_string();
+    let error = run(Deaf(bench.writer()), bench.disk()).expect_err("the register keeps its bit").to_string();
     assert!(error.contains("shows 0x8 after 0x0 was written"), "{error}");
     assert!(bench.is_as_before() && !bench.has_journal());
 }
@@ -407,16 +410,16 @@ impl Disk for TracedDisk {
     }
 }
 
-struct TracedDoor(MachineDoor, Trace, BTreeMap<String, String>);
+struct TracedWriter(MachineWriter, Trace, BTreeMap<String, String>);
 
-impl Door for TracedDoor {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl SystemWriter for TracedWriter {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         let value = self.0.read(target)?;
         self.2.entry(target.to_string()).or_insert_with(|| value.clone());
         Ok(value)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         let is_old = self.2.get(&target.to_string()).is_some_and(|old| old == value);
         let event = if is_old { Event::Unchanged(target.clone()) } else { Event::Changed(target.clone()) };
         // A write may have happened before it is known to have.
@@ -424,11 +427,11 @@ impl Door for TracedDoor {
         self.0.write(target, value)
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         self.0.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
         self.0.threads(processes)
     }
 }
@@ -479,8 +482,8 @@ fn journals_after_power_cut(events: &[Event]) -> Vec<Option<Vec<u8>>> {
 fn a_power_cut_after_any_step_never_loses_the_journal_of_a_write_that_happened() {
     let bench = Bench::new();
     let trace = Trace::default();
-    let door = TracedDoor(bench.door(), trace.clone(), BTreeMap::new());
-    run(door, TracedDisk(trace.clone(), BTreeMap::new())).expect("nothing failed");
+    let writer = TracedWriter(bench.writer(), trace.clone(), BTreeMap::new());
+    run(writer, TracedDisk(trace.clone(), BTreeMap::new())).expect("nothing failed");
     let events = trace.0.borrow().clone();
     assert!(events.len() > 15, "{} events", events.len());
     let mut cuts_with_changes = 0;
@@ -521,11 +524,11 @@ fn the_power_cut_model_notices_a_journal_that_was_not_synced() {
 #[test]
 fn a_panic_in_the_middle_puts_the_machine_back() {
     let bench = Bench::new();
-    let (door, disk) = (bench.door(), bench.disk());
+    let (writer, disk) = (bench.writer(), bench.disk());
     let panicked = std::panic::catch_unwind(AssertUnwindSafe(move || {
         let b = changes(["never", "0", "0x0"]);
         let intent = Intent { label: "test", states: &[&b], kept: false };
-        let begun = Experiment::begin(door, disk, owner("boot"), &intent, "now".to_owned());
+        let begun = Experiment::begin(writer, disk, owner("boot"), &intent, "now".to_owned());
         let mut experiment = begun.expect("nothing is in the way");
         experiment.switch(&b).expect("writable");
         std::panic::resume_unwind(Box::new("in the middle"));

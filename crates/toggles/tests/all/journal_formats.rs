@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use host::{MachineDoor, StateFolder};
+use host::{MachineWriter, StateFolder};
 use toggles::{
     Experiment, ExperimentError, Found, Intent, JOURNAL_NAME, Owner, Place, Revert, Reverted, Unreadable,
     decode, encode, find_state, revert, revert_on,
@@ -123,14 +123,15 @@ fn a_journal_of_another_format_is_refused_with_what_to_do_and_stays() {
         for how in [Revert::default(), Revert { force: true, forget: true }] {
             let reverted = revert(&place, how).expect("nothing fails");
             assert!(matches!(reverted, Reverted::Refused(_)) && reverted.is_left_changed(), "{reverted:?}");
-            let later = revert_on(&mut place.door(), &mut place.folder(), "another boot", how);
+            let later = revert_on(&mut place.writer(), &mut place.folder(), "another boot", how);
             assert!(matches!(later, Ok(Reverted::Refused(_))), "{later:?}");
             assert!(stays());
         }
-        let (door, disk) = (MachineDoor::tree(&folder.path().join("tree")), StateFolder::new(&place.state));
+        let (writer, disk) =
+            (MachineWriter::tree(&folder.path().join("tree")), StateFolder::new(&place.state));
         let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
         let intent = Intent { label: "test", states: &[], kept: false };
-        let begun = Experiment::begin(door, disk, owner, &intent, "now".to_owned());
+        let begun = Experiment::begin(writer, disk, owner, &intent, "now".to_owned());
         assert!(matches!(begun, Err(ExperimentError::OtherFormat(_))), "{begun:?}");
         assert!(stays());
     }

@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
 use host::live::process_start_ticks;
-use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{
+    Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
+};
 use machine::{CpuId, CpuSet};
 use toggles::{
     Fate, JOURNAL_NAME, Owner, PinError, PinIntent, Pinning, Restored, Revert, Reverted, ThreadId, decode,
@@ -91,37 +93,38 @@ impl Bench {
     }
 
     fn revert(&self) -> Reverted {
-        let mut door = MachineDoor::tree(&self.tree());
-        revert_on(&mut door, &mut self.disk(), "boot", Revert::default()).expect("the disk works")
+        let mut writer = MachineWriter::tree(&self.tree());
+        revert_on(&mut writer, &mut self.disk(), "boot", Revert::default()).expect("the disk works")
     }
 }
 
 #[derive(Debug)]
-struct FaultyDoor(MachineDoor, Rc<Steps>);
+struct FaultyWriter(MachineWriter, Rc<Steps>);
 
-impl Door for FaultyDoor {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
-        self.1.step().map_err(|source| DoorError::Read { target: target.clone(), source })?;
+impl SystemWriter for FaultyWriter {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
+        self.1.step().map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
         self.0.read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
-        let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
+        let failed =
+            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
         self.1.step().map_err(failed)?;
         self.0.write(target, value)
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         self.0.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
-        self.1.step().map_err(|source| DoorError::Bindings { source })?;
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
+        self.1.step().map_err(|source| SystemWriterError::Bindings { source })?;
         self.0.threads(processes)
     }
 }
 
-type Pinned = Pinning<FaultyDoor, FaultyDisk>;
+type Pinned = Pinning<FaultyWriter, FaultyDisk>;
 
 fn one(cpu: u32) -> CpuSet {
     [CpuId(cpu)].into_iter().collect()
@@ -134,8 +137,8 @@ fn both() -> CpuSet {
 fn begin(bench: &Bench, steps: &Rc<Steps>) -> Result<Pinned, PinError> {
     let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let intent = PinIntent { label: "place", process: TOP, sets: &[one(0), one(1), both()] };
-    let door = FaultyDoor(MachineDoor::tree(&bench.tree()), steps.clone());
-    Pinning::begin(door, FaultyDisk(bench.disk(), steps.clone()), owner, &intent, "now".to_owned())
+    let writer = FaultyWriter(MachineWriter::tree(&bench.tree()), steps.clone());
+    Pinning::begin(writer, FaultyDisk(bench.disk(), steps.clone()), owner, &intent, "now".to_owned())
 }
 
 /// Every thread to CPU 0 or 1 by its number, those that are apart included.
@@ -218,8 +221,8 @@ fn a_revert_that_dies_at_any_step_is_finished_by_the_next() {
         std::mem::forget(pinning);
         let steps = Rc::new(Steps::default());
         steps.dies_at.set(at);
-        let mut door = FaultyDoor(MachineDoor::tree(&bench.tree()), steps.clone());
-        let _ = revert_on(&mut door, &mut FaultyDisk(bench.disk(), steps), "boot", Revert::default());
+        let mut writer = FaultyWriter(MachineWriter::tree(&bench.tree()), steps.clone());
+        let _ = revert_on(&mut writer, &mut FaultyDisk(bench.disk(), steps), "boot", Revert::default());
         assert!(bench.is_as_before() || bench.has_journal(), "step {at}");
         bench.revert();
         assert!(bench.is_as_before() && !bench.has_journal(), "step {at}");
@@ -289,7 +292,7 @@ impl Sleepers {
 
 impl Drop for Sleepers {
     fn drop(&mut self) {
-        for thread in MachineDoor::live().threads(&[self.id()]).unwrap_or_default().iter().rev() {
+        for thread in MachineWriter::live().threads(&[self.id()]).unwrap_or_default().iter().rev() {
             let _ = Command::new("kill").arg(thread.thread.to_string()).status();
         }
         let _ = self.0.wait();
@@ -300,27 +303,32 @@ impl Drop for Sleepers {
 fn live_processes_are_pinned_and_set_free() {
     let sleepers = Sleepers::start();
     let id = sleepers.id();
-    let mut door = MachineDoor::live();
-    while door.threads(&[id]).expect("the live door").len() < 2 {
+    let mut writer = MachineWriter::live();
+    while writer.threads(&[id]).expect("the live writer").len() < 2 {
         std::thread::yield_now();
     }
     let before: Vec<String> =
-        door.threads(&[id]).expect("live").into_iter().map(|found| found.cpus).collect();
+        writer.threads(&[id]).expect("live").into_iter().map(|found| found.cpus).collect();
     let first = CpuSet::from_list(&before[0]).expect("a list").first().expect("a CPU");
     let sets: [CpuSet; 1] = [[first].into_iter().collect()];
     let state = tempfile::tempdir().expect("a temporary folder");
     let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let intent = PinIntent { label: "place", process: id, sets: &sets };
-    let mut pinning =
-        Pinning::begin(MachineDoor::live(), StateFolder::new(state.path()), owner, &intent, "now".to_owned())
-            .expect("our own child");
+    let mut pinning = Pinning::begin(
+        MachineWriter::live(),
+        StateFolder::new(state.path()),
+        owner,
+        &intent,
+        "now".to_owned(),
+    )
+    .expect("our own child");
     let seen = pinning.look().expect("it runs");
     let wanted: Vec<_> = seen.iter().map(|seen| (ThreadId::of(&seen.thread), sets[0].clone())).collect();
     pinning.pin(&wanted).expect("our own child");
-    let lists = |door: &mut MachineDoor| -> Vec<String> {
-        door.threads(&[id]).expect("live").into_iter().map(|found| found.cpus).collect()
+    let lists = |writer: &mut MachineWriter| -> Vec<String> {
+        writer.threads(&[id]).expect("live").into_iter().map(|found| found.cpus).collect()
     };
-    assert_eq!(lists(&mut door), [first.to_string(), first.to_string()]);
+    assert_eq!(lists(&mut writer), [first.to_string(), first.to_string()]);
     pinning.release();
-    assert_eq!(lists(&mut door), before);
+    assert_eq!(lists(&mut writer), before);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::{Door, FlawSources, MachineDoor, Root};
+use host::{FlawSources, MachineWriter, Root, SystemWriter};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
 use toggles::{Availability, Consent, Experiment, Intent, Owner, Switch, SystemState, find};
@@ -49,7 +49,7 @@ fn erratum_298_is_switched_on_every_cpu_in_its_bits_alone_and_put_back() {
     let _lock = place.folder().try_lock().expect("nobody has it");
     let owner = Owner { boot_id: String::new(), pid: 1, start_ticks: 1 };
     let intent = Intent { label: "erratum-298=off", states: &[&changes], kept: false };
-    let begun = Experiment::begin(place.door(), place.folder(), owner, &intent, "now".to_owned());
+    let begun = Experiment::begin(place.writer(), place.folder(), owner, &intent, "now".to_owned());
     let mut experiment = begun.expect("nothing is in the way");
     experiment.switch(&changes).expect("writable");
     let text = |cpu: u32| std::fs::read_to_string(folder.path().join(format!("msr/{cpu}"))).expect("a file");
@@ -139,9 +139,9 @@ fn clock_ramping_is_seen_and_switched_in_the_bits_of_every_node() {
             let Ok(Switch::System(changes)) = toggle.switch(&system, value) else {
                 panic!("not of the machine")
             };
-            let mut door = MachineDoor::tree(folder.path());
+            let mut writer = MachineWriter::tree(folder.path());
             for change in &changes {
-                door.write(&change.target, &change.value).expect("writable");
+                writer.write(&change.target, &change.value).expect("writable");
             }
             for node in ["0000:00:18.3", "0000:00:19.3"] {
                 assert_eq!(root.configuration_word(node, 0x84), Some(shown), "{node} {value}");

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{
+    Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
+};
 use toggles::{
     Availability, Change, Experiment, ExperimentError, Fate, Found, Intent, JOURNAL_NAME, Owner, Place,
     Restored, Revert, Reverted, SystemState, find, find_state, revert_on,
@@ -94,8 +96,8 @@ impl Bench {
         StateFolder::new(&self.folder.path().join("state"))
     }
 
-    fn door(&self, steps: &Rc<Steps>) -> Kernel<'_> {
-        Kernel { door: MachineDoor::tree(&self.tree()), bench: self, steps: steps.clone() }
+    fn writer(&self, steps: &Rc<Steps>) -> Kernel<'_> {
+        Kernel { writer: MachineWriter::tree(&self.tree()), bench: self, steps: steps.clone() }
     }
 
     /// What a thread is bound to; nothing is bound to a CPU that is away.
@@ -114,14 +116,14 @@ impl Bench {
     }
 
     fn revert(&self) -> Reverted {
-        let mut door = self.door(&Rc::default());
-        revert_on(&mut door, &mut self.disk(), "boot", Revert::default()).expect("the disk works")
+        let mut writer = self.writer(&Rc::default());
+        revert_on(&mut writer, &mut self.disk(), "boot", Revert::default()).expect("the disk works")
     }
 }
 
 /// The tree with a kernel behind `smt/control` and `cpuN/online`.
 struct Kernel<'a> {
-    door: MachineDoor,
+    writer: MachineWriter,
     bench: &'a Bench,
     steps: Rc<Steps>,
 }
@@ -147,24 +149,25 @@ impl Kernel<'_> {
     }
 }
 
-impl Door for Kernel<'_> {
-    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+impl SystemWriter for Kernel<'_> {
+    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
         let stepped = self.steps.step();
-        stepped.map_err(|source| DoorError::Read { target: target.clone(), source })?;
-        self.door.read(target)
+        stepped.map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
+        self.writer.read(target)
     }
 
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         /// `EPERM`: what the kernel says to a second thread that shall come while SMT is off.
         const PERM: i32 = 1;
-        let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
+        let failed =
+            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
         self.steps.step().map_err(failed)?;
         let cpu = (0..4).find(|cpu| target.to_string().ends_with(&format!("cpu{cpu}/online")));
         let is_off = self.bench.read(CONTROL) == "off";
         if cpu.is_some_and(|cpu| SECOND.contains(&cpu)) && value == "1" && is_off {
             return Err(failed(std::io::Error::from_raw_os_error(PERM)));
         }
-        self.door.write(target, value)?;
+        self.writer.write(target, value)?;
         match (cpu, value) {
             (Some(cpu), value) => self.switch([cpu], value == "1"),
             (None, "off") => self.switch(SECOND, false),
@@ -174,13 +177,13 @@ impl Door for Kernel<'_> {
         Ok(())
     }
 
-    fn bindings(&mut self) -> Result<Bindings, DoorError> {
-        self.steps.step().map_err(|source| DoorError::Bindings { source })?;
-        self.door.bindings()
+    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
+        self.steps.step().map_err(|source| SystemWriterError::Bindings { source })?;
+        self.writer.bindings()
     }
 
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
-        self.door.threads(processes)
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
+        self.writer.threads(processes)
     }
 }
 
@@ -193,7 +196,7 @@ fn set(bench: &Bench, steps: &Rc<Steps>, changes: &[Change]) -> Result<(), Exper
     let intent = Intent { label: "smt=off", states: &[changes], kept: true };
     let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let disk = FaultyDisk(bench.disk(), steps.clone());
-    let mut experiment = Experiment::begin(bench.door(steps), disk, owner, &intent, "now".to_owned())?;
+    let mut experiment = Experiment::begin(bench.writer(steps), disk, owner, &intent, "now".to_owned())?;
     experiment.switch(changes)?;
     experiment.keep();
     Ok(())
@@ -248,7 +251,8 @@ fn a_state_in_which_smt_is_on_again_has_the_cpus_of_before() {
     let (off, on) = ([change(CONTROL, "off")], [change(CONTROL, "on")]);
     let intent = Intent { label: "smt", states: &[&off, &on], kept: false };
     let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
-    let begun = Experiment::begin(bench.door(&Rc::default()), bench.disk(), owner, &intent, "now".to_owned());
+    let begun =
+        Experiment::begin(bench.writer(&Rc::default()), bench.disk(), owner, &intent, "now".to_owned());
     let mut experiment = begun.expect("nothing is in the way");
     experiment.switch(&off).expect("writable");
     assert_eq!(bench.read(ONLINE), "0,2");
@@ -262,17 +266,17 @@ fn a_state_in_which_smt_is_on_again_has_the_cpus_of_before() {
 fn a_cpu_that_somebody_else_took_is_told_and_left_alone() {
     let bench = Bench::new("0-3", "on");
     set(&bench, &Rc::default(), &[change(CONTROL, "off")]).expect("writable");
-    let mut door = bench.door(&Rc::default());
-    door.write(&change(&online_file(2), "0").target, "0").expect("writable");
-    door.write(&change(CONTROL, "on").target, "on").expect("writable");
-    door.write(&change(&online_file(2), "0").target, "0").expect("writable");
+    let mut writer = bench.writer(&Rc::default());
+    writer.write(&change(&online_file(2), "0").target, "0").expect("writable");
+    writer.write(&change(CONTROL, "on").target, "on").expect("writable");
+    writer.write(&change(&online_file(2), "0").target, "0").expect("writable");
     let reverted = bench.revert();
     let Reverted::Done(_, results) = &reverted else { panic!("{reverted:?}") };
     let cpu = results.iter().find(|result| result.entry.target.to_string().ends_with("cpu2/online"));
     assert_eq!(cpu.map(|cpu| &cpu.fate), Some(&Fate::Foreign("0".to_owned())), "{:?}", told(results));
     let Ok(Found::Kept(journal)) = find_state(&bench.place()) else { panic!("it stays open") };
     assert_eq!(journal.label, "/sys/devices/system/cpu/cpu2/online", "what is back is not named");
-    door.write(&change(&online_file(2), "1").target, "1").expect("writable");
+    writer.write(&change(&online_file(2), "1").target, "1").expect("writable");
     assert!(!bench.revert().is_left_changed() && bench.is_as_before() && !bench.has_journal());
 }
 
@@ -288,9 +292,9 @@ fn a_death_or_a_fault_at_any_step_of_set_and_revert_loses_nothing() {
                 steps.fails_at.set(fails_at);
                 steps.dies_at.set(dies_at);
                 let was_set = set(&bench, &steps, &changes).is_ok();
-                let mut door = bench.door(&steps);
+                let mut writer = bench.writer(&steps);
                 let mut disk = FaultyDisk(bench.disk(), steps.clone());
-                let _ = was_set.then(|| revert_on(&mut door, &mut disk, "boot", Revert::default()));
+                let _ = was_set.then(|| revert_on(&mut writer, &mut disk, "boot", Revert::default()));
                 let case = format!("{online} {control}, fails at {fails_at}, dies at {dies_at}");
                 assert!(bench.is_as_before() || bench.has_journal(), "changed and no journal; {case}");
                 let reverted = bench.revert();

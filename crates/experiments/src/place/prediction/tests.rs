@@ -1,13 +1,12 @@
 //! What a prediction must say, of programs and kernels that are made up.
 
 use machine::{CpuId, CpuSet, Topology};
-use record::{IdleGaps, SharedAmount, SharingMatrix, SharingOffer};
-use sharing::OF_WAKES;
+use record::{IdleGaps, SharedAmount, SharingMatrix};
 
 use probes::cores::handover::Handover;
 
 use super::super::cpu_slots::two_by_two;
-use super::super::roster::Key;
+use super::super::thread_table::Key;
 use super::*;
 
 fn busy(shares: &[f64]) -> Vec<Busy> {
@@ -220,16 +219,13 @@ fn what_is_not_known_is_said() {
         assert!(error.contains(told), "{error}");
     };
     check(predict(&[0.3, 0.3], None), "for what is not known (its threads could not be watched)");
-    let by_library = Sharing {
+    let without_wakes = Sharing {
         threads: turns(&busy(&[0.3, 0.3]), 0.0).threads,
-        offers: vec![SharingOffer {
-            name: OF_WAKES.to_owned(),
-            refused: Some("comes with the kernel's clock only".to_owned()),
-        }],
+        wakes_refused: Some("it is for root".to_owned()),
         ..Sharing::default()
     };
-    let why = "for what is not known (who wakes whom, by sched_waking: comes with the kernel's clock only)";
-    check(predict(&[0.3, 0.3], Some(&by_library)), why);
+    let why = "for what is not known (who wakes whom was not seen: it is for root)";
+    check(predict(&[0.3, 0.3], Some(&without_wakes)), why);
     check(predict(&[0.5; 4], None), "for what is not known");
     let sharing = turns(&busy(&[0.4; 4]), 90_000.0);
     let slots = two_cpus();

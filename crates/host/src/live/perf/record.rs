@@ -26,41 +26,6 @@ const ABI_32: u64 = 1;
 /// PERF_SAMPLE_REGS_ABI_64.
 const ABI_64: u64 = 2;
 
-/// Code that is looked at before a sample: some 8 instructions of 4 bytes, and as much again to find where they begin.
-pub const CODE_BEFORE_BYTES: usize = 64;
-/// Code that is looked at from a sample on: some 16 instructions of 4 bytes. One alone has at most 15; Intel SDM vol. 2, section 2.3.11.
-pub const CODE_BYTES: usize = 64;
-
-/// The code around a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
-    bytes: [u8; CODE_BEFORE_BYTES + CODE_BYTES],
-    /// The bytes that could be read; the instruction that comes next begins at `CODE_BEFORE_BYTES`.
-    readable: [usize; 2],
-}
-
-impl Code {
-    /// By a reader of an address into a buffer, which says how many bytes were there; `None` if there is not one at the sample.
-    pub fn read(ip: u64, mut reader: impl FnMut(u64, &mut [u8]) -> Option<usize>) -> Option<Self> {
-        let mut bytes = [0; CODE_BEFORE_BYTES + CODE_BYTES];
-        let (before, after) = bytes.split_at_mut(CODE_BEFORE_BYTES);
-        let length = reader(ip, after).filter(|length| *length > 0)?;
-        let whole = ip.checked_sub(CODE_BEFORE_BYTES as u64).and_then(|start| reader(start, before));
-        let first = if whole == Some(CODE_BEFORE_BYTES) { 0 } else { CODE_BEFORE_BYTES };
-        Some(Self { bytes, readable: [first, CODE_BEFORE_BYTES + length.min(CODE_BYTES)] })
-    }
-
-    /// From the sample on.
-    pub fn after(&self) -> &[u8] {
-        &self.bytes[CODE_BEFORE_BYTES..self.readable[1]]
-    }
-
-    /// Up to the sample; empty if that could not be read.
-    pub fn before(&self) -> &[u8] {
-        &self.bytes[self.readable[0]..CODE_BEFORE_BYTES]
-    }
-}
-
 /// The general registers of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
@@ -90,8 +55,6 @@ pub struct RegisterSample {
     pub time_ns: u64,
     /// `None` for a thread without user mode, and where sidestep decodes no instructions.
     pub registers: Option<Registers>,
-    /// Where the sampler could read it in place.
-    pub code: Option<Box<Code>>,
 }
 
 /// What is seen of threads.
@@ -267,7 +230,7 @@ fn sample(mut words: Words<'_>) -> Option<RegisterSample> {
         }
         _ => None,
     };
-    Some(RegisterSample { pid, tid, ip, time_ns, registers, code: None })
+    Some(RegisterSample { pid, tid, ip, time_ns, registers })
 }
 
 /// The parts that `WAKE_SAMPLE_TYPE` asks for.

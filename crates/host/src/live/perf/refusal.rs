@@ -90,7 +90,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Setting { paranoid, most } => write!(
                 to,
-                "kernel.perf_event_paranoid is {paranoid}; {most} or less is needed, or CAP_PERFMON, which root has"
+                "kernel.perf_event_paranoid is {paranoid}; {most} or less is needed, or CAP_PERFMON, which root has (in a container: docker run --cap-add PERFMON)"
             ),
             Self::Filter { paranoid, is_overruled, is_seccomp } => {
                 let allows = if *is_overruled { ", which CAP_PERFMON overrules" } else { ", which allows it" };

@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use crate::arch::ParallelWalk;
-use crate::chase::Cursor;
+use crate::cursor::Cursor;
 
 /// Defines loops, each over one chase more than the one before: its name, its last index and the register of that.
 macro_rules! define_loops {

@@ -2,7 +2,7 @@
 
 use core::ffi::c_ulong;
 
-use crate::ticks::With;
+use crate::arch::With;
 
 named! {
     /// A way to read the virtual count of the generic timer. Arm ARM (DDI 0487), D12: a read may be done early; ISB keeps it in program order.

@@ -3,7 +3,8 @@
 
 use crate::isa::Isa;
 use crate::operation::{Operation, Store};
-use crate::stream::{Operands, Variant, naive};
+use crate::stream_naive as naive;
+use crate::stream_variant::{Operands, Variant};
 
 /// Defines the two loops of an operation and the table of them.
 macro_rules! scalar_sweeps {

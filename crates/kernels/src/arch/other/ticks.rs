@@ -1,6 +1,6 @@
 //! No counter is read on this architecture: a read has a name alone.
 
-use crate::ticks::With;
+use crate::arch::With;
 
 /// A way to read the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

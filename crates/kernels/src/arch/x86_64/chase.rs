@@ -1,7 +1,7 @@
 //! Chases side by side, in registers of their own.
 
 use crate::arch::ParallelWalk;
-use crate::chase::Cursor;
+use crate::cursor::Cursor;
 
 /// Defines the loop over the given chases, each an index and its register.
 macro_rules! define_loop {

@@ -4,7 +4,7 @@
 //! the bound; 7 to 10 are products and sums. All lanes are stepped; lanes that have left are no longer counted.
 
 use crate::isa::Isa;
-use crate::mandelbrot::{
+use crate::picture::{
     BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, Numbers, PRODUCT_SHIFT, Picture, REAL_START, fixed16_at,
     float32_at,
 };

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::__cpuid;
 
-use crate::ticks::With;
+use crate::arch::With;
 
 named! {
     /// A way to read the time-stamp counter.

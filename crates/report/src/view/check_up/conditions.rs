@@ -22,7 +22,7 @@ pub(super) fn run(record: &Record) -> String {
 }
 
 /// What disturbed the run, doubts about it, who else was at work, and what was not available.
-pub(crate) fn conditions(record: &Record) -> Section {
+pub(super) fn conditions(record: &Record) -> Section {
     Section::new("conditions", "Measurement conditions")
         .facts(disturbances(record))
         .stating(record.guards.doubts.iter().map(Statement::doubt))
@@ -68,7 +68,7 @@ fn disturbances(record: &Record) -> [(&'static str, String); 8] {
 }
 
 /// What was planned, what ran, what was skipped and why; `None` without a plan.
-pub(crate) fn plan_table(record: &Record) -> Option<Section> {
+pub(super) fn plan_table(record: &Record) -> Option<Section> {
     let outcome = |entry: &PlanEntry| match (plan::reason(entry), &entry.outcome) {
         (Some(reason), PlanOutcome::Pending) => format!("pending: {reason}"),
         (Some(reason), _) => reason,

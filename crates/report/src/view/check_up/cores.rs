@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
-use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, Spread, WakePoint};
+use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, WakePoint};
 use stats::Interval;
 
+use super::measured;
 use crate::naming;
-use crate::number::{self, finite, told};
+use crate::number::{self, finite};
 use crate::page::{Cell, Rows, Section, Statement, Table};
 use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
 
@@ -16,10 +17,6 @@ const ROWS_MAX: usize = 64;
 /// The reads that programs use most; they stand first.
 const USUAL_READS: [&str; 5] =
     ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
-
-fn measured(value: f64, spread: &Spread) -> Cell {
-    Cell::within(told(value, spread), value, spread.interval)
-}
 
 /// A table of the rows with the largest numbers, and what it means.
 fn largest<'r, R>(
@@ -41,7 +38,7 @@ fn largest<'r, R>(
 }
 
 /// What CPUs cost each other: the same loop on both.
-pub(crate) fn sharing(record: &Record) -> Table {
+pub(super) fn sharing(record: &Record) -> Table {
     let topology = &record.machine.topology;
     let legend = "Time of a loop on the first CPU while the second runs the same, over its time alone. 1 where the \
                   kernel names something in common, or more than 1 where it names nothing, is a finding.";
@@ -60,7 +57,7 @@ pub(crate) fn sharing(record: &Record) -> Table {
 }
 
 /// What a loop of one class costs one of another.
-pub(crate) fn unlike(record: &Record) -> Table {
+pub(super) fn unlike(record: &Record) -> Table {
     let legend = "The same for unlike loops, of the nearest pairs: what a program of one kind loses beside one of \
                   another.";
     largest(
@@ -110,7 +107,7 @@ pub(crate) fn lines(transfers: &[LineTransfer]) -> Table {
 }
 
 /// Waking an idle CPU.
-pub(crate) fn waking(record: &Record) -> Table {
+pub(super) fn waking(record: &Record) -> Table {
     let duration = |ns: f64, value: f64| Cell::shown(number::duration_ns(ns), value);
     let median = |point: &WakePoint| {
         let ends = point.spread.interval;
@@ -133,7 +130,7 @@ pub(crate) fn waking(record: &Record) -> Table {
 }
 
 /// The clock of each core, and compute loops.
-pub(crate) fn per_cpu(record: &Record) -> Vec<Section> {
+pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
     let control = Table::of("control", &record.cores.control)
         .word("CPU", |one| one.cpu)
         .number("core clock", |one| one.core_hz.map(|hertz| Cell::shown(number::frequency(hertz), hertz.0)))
@@ -221,7 +218,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
 }
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(crate) fn clock_reads(reads: &[&ClockRead]) -> Table {
+pub(super) fn clock_reads(reads: &[&ClockRead]) -> Table {
     let counter_cycles = counter_cycles_name(reads.iter().copied());
     let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
     by_name.sort_by_key(|(name, _)| usual_first(&USUAL_READS, name));

@@ -3,13 +3,13 @@
 use record::{Area, Finding, Protection, Record, Severity, Step};
 
 use crate::naming;
-use crate::page::{Block, Section, Statement, Tone};
+use crate::page::{Block, Card, Section, Statement, Tone};
 
 /// Steps that are named.
 const STEPS_MAX: usize = 3;
 
 /// The source of what needs no other.
-pub(crate) const METHOD: &str = "METHODOLOGY.md";
+pub(super) const METHOD: &str = "METHODOLOGY.md";
 
 /// Every finding in full, those of one cause below the most important of them; `None` without any.
 pub(super) fn section(record: &Record) -> Option<Section> {
@@ -17,11 +17,11 @@ pub(super) fn section(record: &Record) -> Option<Section> {
     for card in cards(record) {
         let mut lines = Vec::new();
         for (index, finding) in card.iter().enumerate() {
-            lines.extend((index > 0).then(|| ("  also".to_owned(), finding.text.clone())));
-            lines.extend(facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text)));
+            lines.extend((index > 0).then(|| ("also".to_owned(), finding.text.clone())));
+            lines.extend(facts(finding));
         }
         let head = card.first().map(|finding| Statement::new(tone(finding.severity), &finding.text));
-        section = section.with(Block::Text(head.unwrap_or_default())).with(Block::Facts(lines));
+        section = section.with(Block::Card(Card { statement: head.unwrap_or_default(), facts: lines }));
     }
     section.filled()
 }
@@ -41,14 +41,14 @@ fn cards(record: &Record) -> Vec<Vec<&Finding>> {
 }
 
 /// The most important first.
-pub(crate) fn ordered(record: &Record) -> Vec<&Finding> {
+fn ordered(record: &Record) -> Vec<&Finding> {
     let mut ordered: Vec<&Finding> = record.findings.iter().collect();
     ordered.sort_by_key(|finding| finding.severity);
     ordered
 }
 
 /// What a finding rests on, what explains it, what to do; the name of the evidence stands before its first line.
-pub(crate) fn facts(finding: &Finding) -> Vec<(String, String)> {
+fn facts(finding: &Finding) -> Vec<(String, String)> {
     let names = ["evidence"].into_iter().chain(std::iter::repeat(""));
     let evidence = names.zip(&finding.evidence);
     let source = finding.source.as_ref().filter(|source| *source != METHOD);

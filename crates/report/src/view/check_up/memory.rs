@@ -1,16 +1,16 @@
 //! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load, sockets.
 
 use machine::Bytes;
-use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, Spread, StreamResult};
+use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, StreamResult};
 use stats::Interval;
 use stats::text::span;
 
-use super::with_interval;
+use super::{measured, with_interval};
 use crate::interconnect::verdict_words;
 use crate::naming;
-use crate::number::{self, gigabytes, told};
+use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
-use crate::sockets::{asymmetry_words, likeness_words};
+use crate::view::socket_words::{asymmetry_words, likeness_words};
 
 /// Levels on a first screen: three caches and memory.
 const LEVELS_FIRST: usize = 4;
@@ -95,7 +95,7 @@ fn with_claimed(record: &Record) -> Vec<ShownLevel<'_>> {
 }
 
 /// What no figure shows: address translation, what is withheld, several misses at once, latency under load.
-pub(crate) fn beside_figures(record: &Record) -> Vec<Section> {
+pub(super) fn beside_figures(record: &Record) -> Vec<Section> {
     [translation(&record.levels), withheld(&record.levels), parallel(record), loaded(record)]
         .into_iter()
         .flatten()
@@ -158,16 +158,12 @@ fn parallel(record: &Record) -> Option<Section> {
         .number("chains", |result| result.chains)
         .number(("block", 1), |result| result.block_bytes)
         .number(("page", 2), |result| result.page_bytes)
-        .number(("per load", "ns"), |result| told_cell(result.ns_per_load, &result.spread))
+        .number(("per load", "ns"), |result| measured(result.ns_per_load, &result.spread))
         .legend(
             "Independent chains in random order in one thread: the time per load falls until the core runs out of outstanding \
              misses.",
         )
         .section("Several misses at once")
-}
-
-fn told_cell(value: f64, spread: &Spread) -> Cell {
-    Cell::within(told(value, spread), value, spread.interval)
 }
 
 fn loaded(record: &Record) -> Option<Section> {
@@ -184,21 +180,21 @@ fn loaded(record: &Record) -> Option<Section> {
         .number(("page", 4), |result| result.page_bytes)
         .number(("their traffic", "GB/s", 1), |result| traffic(result))
         .number(("overlapped windows", 5), |result| result.overlapped_windows)
-        .number(("latency", "ns"), |result| told_cell(result.ns, &result.spread))
+        .number(("latency", "ns"), |result| measured(result.ns, &result.spread))
         .legend("One chain in random order while other CPUs stream.")
         .section("Latency under load")
 }
 
 /// STREAM by kernel and by who worked; many CPUs are the slowest, the median and the fastest.
-pub(crate) fn stream(record: &Record) -> Table {
+pub(super) fn stream(record: &Record) -> Table {
     let results = one_row_per_set(&record.memory.stream);
-    let mut kernels = naming::distinct(results.iter().map(|result| kernel_of(result)));
+    let mut kernels = naming::distinct(results.iter().map(|result| naming::kernel_of(result)));
     let width = |isa: &str| WIDEST_FIRST.iter().position(|name| *name == isa).unwrap_or(WIDEST_FIRST.len());
     kernels.sort_by_key(|(kernel, isa, _)| (width(isa), *kernel != "triad"));
     let scopes = [Scope::Cpu, Scope::Node, Scope::Machine];
     let places = kernels.iter().flat_map(|kernel| scopes.map(|scope| (kernel, scope)));
     let rows = places.flat_map(|(kernel, scope)| {
-        let is_it = |one: &&StreamResult| one.scope == scope && kernel_of(one) == *kernel;
+        let is_it = |one: &&StreamResult| one.scope == scope && naming::kernel_of(one) == *kernel;
         told_of(results.iter().copied().filter(is_it).collect(), scope)
     });
     let rate = |result: &StreamResult| {
@@ -218,11 +214,6 @@ pub(crate) fn stream(record: &Record) -> Table {
 
 /// Names of vector instruction sets in `isa`, widest first; scalar ones come behind them.
 const WIDEST_FIRST: [&str; 3] = ["avx512", "avx2", "sse2"];
-
-/// Kernel, instruction set and store.
-pub(crate) fn kernel_of(result: &StreamResult) -> (&str, &str, &str) {
-    (&result.kernel, &result.isa, &result.store)
-}
 
 /// Without the nodes that hold every measured CPU: the row of the machine says the same.
 fn one_row_per_set(results: &[StreamResult]) -> Vec<&StreamResult> {

@@ -6,8 +6,7 @@ use machine::Bytes;
 use record::{LatencyCell, Record, Scope};
 
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::Drawn;
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 use crate::{naming, number};
 
 /// More kernels than this make a page of curves; the rest is in the records' own reports.
@@ -63,6 +62,7 @@ pub(super) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "block: all bytes of all arrays and threads, logarithmic",
         y_label: "GB/s, logarithmic",
+        unit: " GB/s",
         x: Axis::Bytes,
         y: Axis::Decades,
         panels: panels(records, keys, points, title),
@@ -108,6 +108,7 @@ pub(super) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "block size, logarithmic",
         y_label: "ns, logarithmic",
+        unit: " ns",
         x: Axis::Bytes,
         y: Axis::Decades,
         panels: panels(records, keys, points, |page| naming::pages(*page)),

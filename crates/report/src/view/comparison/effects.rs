@@ -3,14 +3,11 @@
 use std::fmt::Write;
 
 use record::ComparisonRow;
-use serde_json::{Value, json};
 use stats::Verdict;
 use stats::text::{signed_ends, signed_points, value};
 
 use crate::draw::{Anchor, Svg};
-use crate::escape::markup;
-use crate::figure::Drawn;
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 270.0;
@@ -91,7 +88,7 @@ pub(super) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
     let reading = "Each point is a change of cost with its 95 % interval: right of the line is slower, left is faster, \
                    whatever the unit. Filled points are claims that hold over all rows; hollow ones are undetermined or \
                    carry no interval; the band is the margin of each row.";
-    Some(Drawn { interactive: Some(interactive(&effects)), ..Drawn::still(svg, reading, Table::default()) })
+    Some(Drawn { svg, reading: reading.to_owned(), table: Table::default() })
 }
 
 fn axis(svg: &mut Svg, at: &dyn Fn(f64) -> f64, bottom: f64) {
@@ -121,6 +118,7 @@ fn draw_row(svg: &mut Svg, effect: &Effect<'_>, at: &dyn Fn(f64) -> f64, y: f64)
         name.push('…');
     }
     svg.text((LEFT - 10.0, y + 4.0), "small", Anchor::End, &name);
+    svg.open_mark(&title(row));
     let margin = (row.margin_percent / 100.0).ln_1p();
     let band = (at(-margin), at(margin));
     svg.rectangle((band.0, y - ROW_HEIGHT / 2.0), (band.1 - band.0, ROW_HEIGHT), "class=\"empty\"");
@@ -139,43 +137,11 @@ fn draw_row(svg: &mut Svg, effect: &Effect<'_>, at: &dyn Fn(f64) -> f64, y: f64)
     let change = format!("{} %", signed_points(row.change_percent));
     svg.text((RIGHT + 10.0, y + 4.0), "small ink", Anchor::Start, &change);
     svg.text((RIGHT + 72.0, y + 4.0), "small", Anchor::Start, told);
+    svg.close();
 }
 
-/// The same for plotly: one trace per verdict.
-fn interactive(effects: &[Effect<'_>]) -> Value {
-    let percent = |log: f64| log.exp_m1() * 100.0;
-    let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Equivalent, Verdict::Inconclusive];
-    let traces: Vec<Value> = verdicts
-        .into_iter()
-        .filter_map(|verdict| {
-            let of: Vec<&Effect<'_>> = effects.iter().filter(|one| one.row.verdict == verdict).collect();
-            let (colour, word) = style(verdict);
-            let reach = |end: fn(&Effect<'_>) -> f64| of.iter().map(|one| end(one).max(0.0)).collect::<Vec<f64>>();
-            (!of.is_empty()).then(|| {
-                json!({
-                    "type": "scatter", "mode": "markers", "name": word,
-                    "x": of.iter().map(|one| percent(one.log)).collect::<Vec<_>>(),
-                    "y": of.iter().map(|one| markup(&one.row.name)).collect::<Vec<_>>(),
-                    "text": of.iter().map(|one| markup(&told(one.row))).collect::<Vec<_>>(), "hoverinfo": "text",
-                    "error_x": {
-                        "type": "data", "symmetric": false, "thickness": 1.5, "width": 0,
-                        "array": reach(|one| one.ends.map_or(0.0, |(_, high)| (high.exp_m1() - one.log.exp_m1()) * 100.0)),
-                        "arrayminus": reach(|one| one.ends.map_or(0.0, |(low, _)| (one.log.exp_m1() - low.exp_m1()) * 100.0)),
-                    },
-                    "marker": { "size": 8, "color": colour, "symbol": if verdict == Verdict::Inconclusive { "circle-open" } else { "circle" } },
-                })
-            })
-        })
-        .collect();
-    json!({ "data": traces, "layout": {
-        "height": 200 + 16 * effects.len(), "hovermode": "closest",
-        "xaxis": { "title": { "text": "change of cost, % (right is slower)" } },
-        "yaxis": { "type": "category", "autorange": "reversed", "automargin": true },
-    } })
-}
-
-/// One row in words, for hovering.
-fn told(row: &ComparisonRow) -> String {
+/// One row in words, for a pointer that rests on it.
+fn title(row: &ComparisonRow) -> String {
     let mut text = format!(
         "{}: {} to {} {}, change {} %",
         row.name,

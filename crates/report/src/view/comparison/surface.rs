@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use machine::Bytes;
 use record::{LatencyCell, Record};
-use stats::text::signed_points;
 
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::Drawn;
+use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
 use crate::naming;
 use crate::number::short;
-use crate::page::Table;
+use crate::page::{Drawn, Table};
 
 /// Colours saturate at this change at least, and at most at that, in percent.
 const REACH_PERCENT: (f64, f64) = (5.0, 100.0);
@@ -28,7 +26,8 @@ pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_per
         .map(|page| panel(&common(baseline, candidate, page), page))
         .filter(|panel| !panel.cells.is_empty())
         .collect();
-    let sizes: Vec<f64> = panels.iter().flat_map(|panel| &panel.cells).map(|one| one.value.abs()).collect();
+    let sizes: Vec<f64> =
+        panels.iter().flat_map(|panel| &panel.cells).map(|one| one.measure.value.abs()).collect();
     let reach = stats::quantile(&sizes, REACH_QUANTILE)?.clamp(REACH_PERCENT.0, REACH_PERCENT.1);
     let chart = MatrixChart {
         row_label: "stride",
@@ -69,16 +68,11 @@ fn panel(changes: &[Both<'_>], page: Bytes) -> MatrixPanel {
         let (cell, other) = both;
         let doubtful = cell.spread.interval.overlaps(&other.spread.interval);
         let [from, to] = [cell.ns, other.ns].map(short);
-        let change = signed_points(change_percent(both));
+        let basis = format!("{from} to {to} ns{}", if doubtful { ", intervals overlap" } else { "" });
         MatrixCell {
             row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
             column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
-            value: change_percent(both),
-            doubtful,
-            told: format!(
-                "{from} to {to} ns, {change} %{}",
-                if doubtful { ", intervals overlap" } else { "" }
-            ),
+            measure: Measure { doubtful, basis, ..Measure::exact(change_percent(both)) },
         }
     };
     MatrixPanel {

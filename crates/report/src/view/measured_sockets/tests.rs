@@ -8,7 +8,7 @@ use stats::Interval;
 
 use super::*;
 use crate::Terminal;
-use crate::sockets::own_node;
+use crate::view::socket_words::own_node;
 
 fn subject(cpu: CpuId) -> SocketSubject {
     SocketSubject { cpu, package: None, node: None, stands_for: CpuSet::new() }

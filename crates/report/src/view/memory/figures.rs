@@ -3,9 +3,8 @@
 use models::memory::Simulation;
 
 use super::state;
-use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, SurfaceCell, SurfaceChart};
-use crate::figure::Drawn;
-use crate::page::Table;
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Measure, SurfaceCell, SurfaceChart};
+use crate::page::{Drawn, Table};
 
 /// Bandwidth without and with the workaround in one panel.
 pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
@@ -20,6 +19,7 @@ pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
     let chart = LineChart {
         x_label: "block, logarithmic",
         y_label: "GB/s, logarithmic",
+        unit: " GB/s",
         x: Axis::Bytes,
         y: Axis::Decades,
         panels: vec![LinePanel::new("One core, reading", [curve(false), curve(true)])],
@@ -33,9 +33,8 @@ pub(super) fn surface(simulation: &Simulation, name: &str, on: bool) -> Option<D
     let cells = simulation.surface.iter().map(|cell| SurfaceCell {
         block_bytes: cell.block_bytes.0,
         stride_bytes: cell.stride_bytes.0,
-        ns: if on { cell.on_ns } else { cell.off_ns },
+        measure: Measure::exact(if on { cell.on_ns } else { cell.off_ns }),
         level: cell.level.clone(),
-        doubtful: false,
     });
     let reading = "Latency of a chain of loads in rising order; height is logarithmic. Each face is coloured by the level that serves it.";
     Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading, Table::default())

@@ -4,9 +4,8 @@ use record::{PlaceArm, PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 use stats::{Interval, Verdict};
 
 use super::{arm_name, names};
-use crate::draw::{BarChart, BarGroup, BarRow, Colours, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::Drawn;
-use crate::page::{Section, Table};
+use crate::draw::{BarChart, BarGroup, BarRow, Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use crate::page::{Drawn, Section, Table};
 
 /// Threads of a heat map; --json has all.
 const THREADS_DRAWN: usize = 64;
@@ -27,14 +26,14 @@ pub(super) fn gains(found: &PlaceOutcome) -> Option<Section> {
 fn gains_chart(found: &PlaceOutcome) -> BarChart {
     let bar = |arm: &PlaceArm, change: Option<f64>, ends: Option<Interval>, doubtful: bool| {
         let change = change?;
-        let ends = ends.unwrap_or(Interval { low: change, high: change });
         Some(BarRow {
             name: arm_name(arm),
-            value: 100.0 + change,
-            low: 100.0 + ends.low,
-            high: 100.0 + ends.high,
-            doubtful,
-            told: format!("{change:+.1} %"),
+            measure: Measure {
+                ends: ends.map(|ends| ends.map(|end| 100.0 + end)),
+                doubtful,
+                ..Measure::exact(100.0 + change)
+            },
+            label: format!("{change:+.1} %"),
         })
     };
     let arms = || found.arms.iter();
@@ -47,7 +46,7 @@ fn gains_chart(found: &PlaceOutcome) -> BarChart {
     let mut groups =
         vec![group("predicted", 0, foreseen.collect()), group("measured", 1, measured.collect())];
     groups.retain(|group| !group.rows.is_empty());
-    BarChart { x_label: "per cent of the kernel's own placement", groups }
+    BarChart { x_label: "per cent of the kernel's own placement", unit: " %", groups }
 }
 
 /// Who shares memory, and who wakes whom.
@@ -74,9 +73,11 @@ fn heat_map(
     let cell = |row: usize, column: usize, amount: SharedAmount| MatrixCell {
         row,
         column,
-        value: amount.value,
-        doubtful: amount.interval.low <= 0.0 && amount.value > 0.0,
-        ..MatrixCell::default()
+        measure: Measure {
+            ends: Some(amount.interval),
+            doubtful: amount.interval.low <= 0.0 && amount.value > 0.0,
+            ..Measure::exact(amount.value)
+        },
     };
     let panel = |(title, matrix): &(&str, &SharingMatrix)| {
         let places = (0..names.len()).flat_map(|row| (0..names.len()).map(move |column| (row, column)));

@@ -1,14 +1,13 @@
 //! Pages of placements: what comes first, what fits, and nothing foreign in them.
 
-use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread};
+use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing, SharingThread};
 use stats::Interval;
 
 use super::*;
-use crate::{Carried, Html, Terminal};
+use crate::Terminal;
 
 pub(super) fn html(found: &PlaceOutcome) -> String {
-    let document = serde_json::json!({});
-    place_page(found).html(&Carried { document: &document, file: "place.json" }, Html { script: false })
+    place_page(found).html()
 }
 
 fn arm(name: &str, change: Option<f64>) -> PlaceArm {
@@ -28,26 +27,13 @@ fn arm(name: &str, change: Option<f64>) -> PlaceArm {
     }
 }
 
-/// Two threads of which it is doubtful that they write to the same pages.
-fn sharing_in_doubt() -> Sharing {
-    let watched = ["one\u{1b}[31m", "other"]
+/// Two threads that were watched, by somebody who may not see wakes.
+fn watched() -> Sharing {
+    let threads = ["one\u{1b}[31m", "other"]
         .map(|name| SharingThread { name: name.to_owned(), tid: 7, ..SharingThread::default() })
         .to_vec();
-    let doubtful = WriterPair {
-        threads: [0, 1],
-        is_called: true,
-        turns: 90,
-        changes: 1,
-        verdict: WriterVerdict::OwnPages,
-        ..WriterPair::default()
-    };
-    let writers = SharedWriters {
-        sentence: "0 of 1 pair of threads that share written memory write to the same pages; and so on"
-            .to_owned(),
-        pairs: vec![doubtful],
-        ..SharedWriters::default()
-    };
-    Sharing { threads: watched, writers: Some(writers), ..Sharing::default() }
+    let wakes_refused = Some("it is for root".to_owned());
+    Sharing { threads, samples: 2700, memory_samples: 900, wakes_refused, ..Sharing::default() }
 }
 
 pub(super) fn example(threads: usize) -> PlaceOutcome {
@@ -60,14 +46,6 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
         cpu_share: 0.97,
         cpus: "0".to_owned(),
     };
-    let offer = |name: &str, refused: Option<&str>| SharingOffer {
-        name: name.to_owned(),
-        refused: refused.map(str::to_owned),
-    };
-    let offers = vec![
-        offer("memory samples of the processor", Some("the kernel offers none here")),
-        offer("the kernel's clock, registers decoded", None),
-    ];
     PlaceOutcome {
         schema: PLACE_SCHEMA,
         sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
@@ -99,7 +77,7 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
         failures: Vec::new(),
         ended: Some(Ended::Precise),
         margin_percent: 2.0,
-        sharing: Some(Sharing { offers, ..sharing_in_doubt() }),
+        sharing: Some(watched()),
         notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
         tool_version: "0".to_owned(),
         started_utc: "now".to_owned(),
@@ -119,10 +97,8 @@ fn the_page_answers_first_and_fits_a_screen_of_80_columns() {
         assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
         let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "data source the kernel's clock, registers decoded",
-            "not available memory samples of the processor: the kernel offers none here",
-            "confirmed by page faults: 0 of 1 pair",
-            "with other (7): 1 changes of writer in 90 writes to a page",
+            "data source the kernel's clock: 2700 samples, 900 with an address",
+            "not available who wakes whom: it is for root",
             "1.2 thread speeds: the best there is, all 764 were tried; at random 0.4",
             "counted a wake on the waker's own CPU saves 4.8 us",
             "Not placed: 1 idle thread; 2 threads pinned by the program, left alone.",

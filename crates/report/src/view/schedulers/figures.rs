@@ -3,9 +3,8 @@
 use models::scheduling::{GainRow, Packing, Policy, PolicyRow, SchedulingSimulation};
 use stats::Interval;
 
-use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::Drawn;
-use crate::page::Table;
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Measure};
+use crate::page::{Drawn, Table};
 
 /// The curve with its heading; none if there is nothing to draw.
 pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
@@ -69,9 +68,12 @@ fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
 
 fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
     let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
-        let point = |(x, y, Interval { low, high })| LinePoint { x, y, low, high, doubtful: false };
+        let point = |(x, value, ends)| LinePoint {
+            x,
+            measure: Measure { ends: Some(ends), ..Measure::exact(value) },
+        };
         LineSeries { name: name.to_owned(), style, points: points.into_iter().map(point).collect() }
     });
     let panels = vec![LinePanel::new(y_label, series)];
-    LineChart { x_label, y_label, x: Axis::Linear, y: Axis::Linear, panels }
+    LineChart { x_label, y_label, unit: " %", x: Axis::Linear, y: Axis::Linear, panels }
 }

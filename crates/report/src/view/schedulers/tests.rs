@@ -3,7 +3,7 @@
 use models::scheduling::{Class, Pattern, Scenario, SchedulingMachine, simulate};
 
 use super::*;
-use crate::{Carried, Html, Terminal};
+use crate::Terminal;
 
 fn simulation(sharing: [f64; 2]) -> SchedulingSimulation {
     under(Some(Policy::ModulesFirst), sharing)
@@ -30,9 +30,7 @@ fn said(found: &SchedulingSimulation) -> String {
 #[test]
 fn the_page_holds_the_curve_what_was_published_and_the_source_of_each_number() {
     for found in [simulation([0.0; 2]), under(None, [0.0; 2]), simulation([0.0, 0.4])] {
-        let document = serde_json::to_value(&found).expect("numbers and texts");
-        let carried = Carried { document: &document, file: "simulation.json" };
-        let page = schedulers_page(&found).html(&carried, Html { script: false });
+        let page = schedulers_page(&found).html();
         assert!(page.contains("<svg") && page.contains("assumed") && !page.contains("<script"));
     }
     let text = said(&simulation([0.0; 2]));

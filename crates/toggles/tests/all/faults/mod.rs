@@ -1,4 +1,4 @@
-//! Steps of door and disk in one count, of which one fails, or all from one on; and a disk whose steps they are.
+//! Steps of writer and disk in one count, of which one fails, or all from one on; and a disk whose steps they are.
 
 use std::cell::Cell;
 use std::io;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use host::{Disk, StateFolder};
 
-/// What happens at a step, counted over door and disk.
+/// What happens at a step, counted over writer and disk.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     pub(crate) done: Cell<usize>,

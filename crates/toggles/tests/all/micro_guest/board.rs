@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use host::{Cpuid, FlawSources, MachineDoor, Root, StateFolder};
+use host::{Cpuid, FlawSources, MachineWriter, Root, StateFolder};
 use machine::Machine;
 use record::{FlawVerdict, RegistersAsked};
 use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Switch, SystemState, find};
@@ -79,13 +79,13 @@ impl Board {
     }
 
     /// An experiment that may switch the toggle so.
-    pub(crate) fn begin(&self, changes: &[Change]) -> Experiment<MachineDoor, StateFolder> {
-        let door = MachineDoor::tree(self.folder.path()).with_registers(self.guest.clone());
+    pub(crate) fn begin(&self, changes: &[Change]) -> Experiment<MachineWriter, StateFolder> {
+        let writer = MachineWriter::tree(self.folder.path()).with_registers(self.guest.clone());
         let disk = StateFolder::new(&self.folder.path().join("state"));
         std::fs::create_dir_all(self.folder.path().join("state")).expect("a folder");
         let owner = Owner { boot_id: String::new(), pid: 1, start_ticks: 1 };
         let intent = Intent { label: TOGGLE, states: &[changes], kept: false };
-        Experiment::begin(door, disk, owner, &intent, "now".to_owned()).expect("nothing is in the way")
+        Experiment::begin(writer, disk, owner, &intent, "now".to_owned()).expect("nothing is in the way")
     }
 
     /// Switches and expects to be refused, with everything put back and nothing left to revert.

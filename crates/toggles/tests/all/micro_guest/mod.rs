@@ -115,7 +115,7 @@ fn a_cpu_that_refuses_or_does_not_take_the_write_has_all_others_put_back() {
             let named = format!("CPU 1 MSR {register:#010x}");
             assert!(error.to_string().contains(&named), "{error}");
             match (nature, &error) {
-                (Nature::Refusing, ExperimentError::Door(_))
+                (Nature::Refusing, ExperimentError::SystemWriter(_))
                 | (Nature::Deaf, ExperimentError::NotTaken { .. }) => {}
                 _ => panic!("{nature:?}: {error}"),
             }

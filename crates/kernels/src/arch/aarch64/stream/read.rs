@@ -4,7 +4,7 @@
 
 use crate::isa::Isa;
 use crate::operation::Store;
-use crate::stream::Variant;
+use crate::stream_variant::Variant;
 
 /// Loads four pairs and adds each register to an accumulator: `loaded register, bytes of a pair, prefix, suffix, addition`.
 macro_rules! sums {

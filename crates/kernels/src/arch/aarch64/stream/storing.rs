@@ -60,7 +60,7 @@ macro_rules! storing_sweeps {
     ($arrays:tt, $operation:ident) => {
         use crate::isa::Isa;
         use crate::operation::Store;
-        use crate::stream::Variant;
+        use crate::stream_variant::Variant;
 
         sweep!(scalar_u64, $arrays, 64; "mov x16, #3"; $operation!("ldp", "stp", x); ""; "mov x8, #0");
         sweep!(scalar_u64_non_temporal, $arrays, 64; "mov x16, #3"; $operation!("ldnp", "stnp", x); "dmb ishst";

@@ -24,7 +24,7 @@ macro_rules! sweep {
         concat!("add x2, x2, #", $step, "\nadd x1, x1, #", $step, "\nadd x0, x0, #", $step)
     };
     ($name:ident, $arrays:tt, $step:literal; $setup:expr; $body:expr; $fence:literal; $finish:expr) => {
-        unsafe fn $name(operands: &$crate::stream::Operands, passes: u64) -> u64 {
+        unsafe fn $name(operands: &$crate::stream_variant::Operands, passes: u64) -> u64 {
             let checksum: u64;
             // SAFETY: the caller vouches for the pointers over `bytes` bytes, a multiple of `$step`, and for `passes` > 0; every
             // register written is named as an output.

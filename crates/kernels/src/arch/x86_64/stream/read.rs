@@ -7,7 +7,7 @@
 
 use crate::isa::Isa;
 use crate::operation::Store;
-use crate::stream::Variant;
+use crate::stream_variant::Variant;
 
 /// Sums the two halves of ymm0, then the two of xmm0, into rax.
 macro_rules! fold_vex {

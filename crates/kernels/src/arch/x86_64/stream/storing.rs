@@ -22,7 +22,7 @@ macro_rules! storing_sweeps {
     ($arrays:tt, [$avx2_large:ident, $avx512_large:ident], $integer:expr, $legacy:expr, $vex:expr) => {
         use crate::isa::Isa;
         use crate::operation::Store;
-        use crate::stream::Variant;
+        use crate::stream_variant::Variant;
 
         sweep!(scalar_u64, "sse2", $arrays, 64; "mov r8d, 3"; eight_times!(["s" = "mov"], $integer);
             ""; "xor eax, eax");

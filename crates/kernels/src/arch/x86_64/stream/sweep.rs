@@ -82,7 +82,7 @@ macro_rules! end_of {
 macro_rules! sweep {
     ($name:ident, $feature:literal, $arrays:tt, $step:literal; $setup:expr; $body:expr; $fence:literal; $finish:expr) => {
         #[target_feature(enable = $feature)]
-        unsafe fn $name(operands: &$crate::stream::Operands, passes: u64) -> u64 {
+        unsafe fn $name(operands: &$crate::stream_variant::Operands, passes: u64) -> u64 {
             let end = operands.a.wrapping_byte_add(operands.bytes);
             let checksum: u64;
             // SAFETY: the caller vouches for the instructions, for the pointers over `bytes` bytes, a multiple of
@@ -105,7 +105,7 @@ macro_rules! sweep {
                     $finish,
                     in("r9") operands.a, in("rcx") end,
                     inout("r10") operands.b => _, inout("r11") operands.c => _,
-                    inout("r8") &raw const $crate::stream::FACTOR_F64 => _, inout("r12") passes => _,
+                    inout("r8") &raw const $crate::stream_variant::FACTOR_F64 => _, inout("r12") passes => _,
                     out("rax") checksum, out("rdi") _, out("rsi") _, out("rdx") _,
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
