@@ -21,7 +21,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("record", "the quick check-up"),
     ("reboots", "crates/cli/tests/all/across_reboot.rs: it takes boots"),
     ("sharing", "the place document, of which it is a part"),
-    ("place-event", "crates/cli/tests/place_pid.rs: it takes a service"),
 ];
 
 /// Documents that need another program, and which.

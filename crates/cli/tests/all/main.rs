@@ -1,4 +1,4 @@
-//! The program, started as people start it. Tests beside this one need a process, or a user, for themselves.
+//! The program, started as people start it. Beside it: tests that count the tasks of a user, who must have no others.
 
 mod across_reboot;
 mod census;
@@ -8,7 +8,11 @@ mod fleet;
 mod guard_state;
 mod kill_toggles;
 mod lost_output;
+mod no_perf;
 mod other_cpu;
+mod place;
+mod place_pid;
+mod processes;
 mod recorded_machines;
 mod schemas;
 mod simulated_sockets;

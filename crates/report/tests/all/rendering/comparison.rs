@@ -10,8 +10,8 @@ use report::{COMPARISON_DATA, Page, Terminal, comparison_page};
 use stats::{Interval, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::markup::check_html;
-use crate::sample::sample_record;
+use super::markup::check_html;
+use super::sample::sample_record;
 
 /// The page stays below this.
 const LIMIT_BYTES: usize = 300_000;

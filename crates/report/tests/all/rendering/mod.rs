@@ -4,7 +4,7 @@ mod comparison;
 mod hostile;
 mod markup;
 mod page;
-mod sample;
+pub(crate) mod sample;
 mod simulation;
 mod sockets;
 mod text;

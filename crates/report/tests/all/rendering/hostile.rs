@@ -8,9 +8,9 @@ use report::{Figure, Terminal, check_up_page, figure_svg, machine_page};
 use stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
-use crate::csv;
-use crate::markup::{check_html, check_xml};
-use crate::sample::sample_record;
+use super::csv;
+use super::markup::{check_html, check_xml};
+use super::sample::sample_record;
 
 const NUMBERS: [f64; 14] = [
     0.0,

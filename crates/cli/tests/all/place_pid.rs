@@ -1,11 +1,9 @@
 //! `sidestep place --pid` on programs that run: windows in turns, and what is told of them.
 
-mod processes;
-
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use processes::{children, wait_for};
+use crate::processes::{children, wait_for};
 
 /// A shell in a group of its own.
 struct Shell(Child);

@@ -4,9 +4,9 @@ use models::interconnect::{Explanation, Matrix, MeasuredSocket, SocketAccount, U
 use record::{NodeBandwidth, Record, Sockets};
 use report::{Terminal, check_up_page};
 
-use crate::markup::check_html;
-use crate::sample::{of_clusters, of_known, of_latencies, of_one_node};
-use crate::{csv, html};
+use super::markup::check_html;
+use super::sample::{of_clusters, of_known, of_latencies, of_one_node};
+use super::{csv, html};
 
 /// The page stays below this; the other sections are empty here.
 const LIMIT_BYTES: usize = 260_000;

@@ -1,12 +1,10 @@
 //! `sidestep place` on commands that do nothing, fail, fork, choose their own CPUs, and when it is killed while pins are set.
 
-mod processes;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use processes::{children, wait_for};
+use crate::processes::{children, wait_for};
 
 /// Two loops at once, for a fraction of a second.
 const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";

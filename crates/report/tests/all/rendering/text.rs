@@ -3,8 +3,8 @@
 use record::Record;
 use report::{Terminal, check_up_page, machine_page};
 
-use crate::csv;
-use crate::sample::{sample_machine, sample_record};
+use super::csv;
+use super::sample::{sample_machine, sample_record};
 
 /// The whole page of a check-up.
 fn long(record: &Record, terminal: Terminal) -> String {
@@ -214,6 +214,6 @@ fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    let page = crate::html(&record, None);
+    let page = super::html(&record, None);
     assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
 }

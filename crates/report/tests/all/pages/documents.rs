@@ -11,7 +11,7 @@ use report::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::sample::{sample_machine, sample_record};
+use crate::rendering::sample::{sample_machine, sample_record};
 
 /// The saved document of that name.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> T {
@@ -20,7 +20,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> T {
 
 macro_rules! saved {
     ($name:literal) => {
-        crate::documents::read(include_str!(concat!("documents/", $name, ".json")))
+        crate::pages::documents::read(include_str!(concat!("documents/", $name, ".json")))
     };
 }
 pub(super) use saved;

@@ -1,11 +1,9 @@
 //! Pages of a small document of every kind, against the texts beside this file: at 40, 80 and 120 columns, as Markdown and as CSV.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p report --test pages` rewrites the texts; read the difference before you commit it.
+//! `UPDATE_EXPECT=1 cargo test -p report --test all pages` rewrites the texts; read the difference before you commit it.
 
 mod documents;
 mod made;
-#[path = "../rendering/sample/mod.rs"]
-mod sample;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +20,7 @@ static PAGES: LazyLock<Vec<(&'static str, Page)>> =
     LazyLock::new(|| documents::pages().into_iter().chain(made::pages()).collect());
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/expected")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/pages/expected")
 }
 
 /// A page in all its forms.

@@ -3,10 +3,10 @@
 use record::{PlanOutcome, Record};
 use report::{Figure, Terminal, check_up_page, figure_svg, machine_page};
 
-use crate::markup::{check_html, check_xml};
-use crate::sample::sample_record;
-use crate::sockets::accounted;
-use crate::{csv, html};
+use super::markup::{check_html, check_xml};
+use super::sample::sample_record;
+use super::sockets::accounted;
+use super::{csv, html};
 
 /// The page of a usual machine stays below this.
 const LIMIT_BYTES: usize = 450_000;

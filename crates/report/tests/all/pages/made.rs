@@ -16,8 +16,10 @@ use report::{
 };
 use stats::Interval;
 
-use crate::documents::{saved, verdicts};
-use crate::sample::{of_clusters, of_known, of_latencies, of_one_node, sample_machine, sample_record};
+use crate::pages::documents::{saved, verdicts};
+use crate::rendering::sample::{
+    of_clusters, of_known, of_latencies, of_one_node, sample_machine, sample_record,
+};
 
 /// A check of an arm64 machine whose firmware left CNTFRQ_EL0 alone.
 fn stated() -> ClockCheck {
