@@ -23,9 +23,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("sharing", "the place document, of which it is a part"),
 ];
 
-/// Documents that need another program, and which.
-const NEEDS: &[(&str, &str)] = &[("fleet-check", "duckdb"), ("fleet-since", "duckdb")];
-
 /// Exit codes with which a document comes: nothing wrong; nothing could be measured, which the document says.
 const EXITS: [i32; 2] = [0, 3];
 
@@ -41,11 +38,6 @@ pub fn check() -> anyhow::Result<Totals> {
         .and_then(|()| std::fs::write(switched.join("numa_balancing"), "1\n"))?;
     let mut totals = Totals::default();
     for (schema, typed) in rows() {
-        let needed = NEEDS.iter().find(|(of, program)| *of == schema && cargo::find(program).is_none());
-        if let Some((_, program)) = needed {
-            totals.add(Totals::one_skipped(format!("schema of the {schema}: no {program} in PATH")));
-            continue;
-        }
         totals.add(one(&binary, schema, typed, folder.path()).with_context(|| format!("sidestep {typed}"))?);
     }
     let is_checked = |name: &str| {

@@ -13,9 +13,9 @@ use crate::ab::AbArguments;
 use crate::bill::BillArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
-use crate::dropped::DropArguments;
 use crate::flaws::FlawArguments;
 use crate::fleet::FleetArguments;
+use crate::fleet_record::DropArguments;
 use crate::forms::{Forms, Words};
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
-    /// Many nodes: which are odd, what explains it, what changed
+    /// Many nodes: which are odd, and what explains it
     Fleet(FleetArguments),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),

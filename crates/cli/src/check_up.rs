@@ -16,9 +16,9 @@ use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
 use report::{Page, shell_word};
 
 use crate::arguments::{Global, RunArguments};
-use crate::dropped::Dropped;
 use crate::epochs::{self, Course, NoProcess};
 use crate::flaws::{self, Examined};
+use crate::fleet_record::FleetRecord;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
 use crate::store::Folder;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
 pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let only = selection(&arguments.only)?;
-    let dropped = Dropped::of(&arguments.dropping, arguments.host_name)?;
+    let dropped = FleetRecord::of(&arguments.dropping, arguments.host_name)?;
     let catalogue = catalogue();
     let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
     if arguments.full_command_line {
@@ -63,7 +63,6 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let mut record = begin(machine, &cpus, &plan, arguments, seed);
     if let Some(dropped) = &dropped {
         dropped.describe(&mut record.provenance);
-        record.screening = dropped.screening()?;
     }
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
@@ -113,7 +112,7 @@ fn in_epochs(session: &mut Session<'_>, course: &Course<'_>) -> anyhow::Result<(
 fn conclude(
     mut record: Record,
     course: &Course<'_>,
-    dropped: Option<&Dropped>,
+    dropped: Option<&FleetRecord>,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
     let Course { arguments, folder, .. } = course;

@@ -1,13 +1,13 @@
-//! `sidestep fleet`: many machines. Schedulers run the check-ups, DuckDB reads the rows; nothing here starts a job or keeps a service.
+//! `sidestep fleet`: many machines. Schedulers run the check-ups; nothing here starts a job or keeps a service.
 
 mod check;
 mod confirm;
-mod duckdb;
+mod drop_directory;
 mod export;
-mod laid_flat;
 mod plan;
+mod records;
+mod row_files;
 mod rows;
-mod since;
 
 use clap::{Args, Subcommand};
 
@@ -31,9 +31,7 @@ enum FleetCommand {
     Check(check::CheckArguments),
     /// Print the jobs that repeat each suspect beside healthy nodes
     Confirm(confirm::ConfirmArguments),
-    /// What a change of firmware, kernel or setting cost, against nodes that did not change
-    Since(since::SinceArguments),
-    /// A check for Prometheus, Grafana, JUnit or Slurm
+    /// A check for Prometheus, JUnit or Slurm
     Export(export::ExportArguments),
 }
 
@@ -44,7 +42,6 @@ pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Resu
         FleetCommand::Rows(arguments) => rows::rows(arguments, global),
         FleetCommand::Check(arguments) => check::check(arguments, global),
         FleetCommand::Confirm(arguments) => confirm::confirm(arguments),
-        FleetCommand::Since(arguments) => since::since(arguments, global),
         FleetCommand::Export(arguments) => export::export(arguments),
     }
 }

@@ -95,11 +95,6 @@ const JUDGES: &[Judge] = &[
         strict: Some("Exit with 3 when too few nodes can be compared"),
     },
     Judge {
-        words: &["fleet", "since"],
-        gate: None,
-        strict: Some("Exit with 3 when the change cannot be judged"),
-    },
-    Judge {
         words: &["selftest"],
         gate: Some("Exit with 1 when a measurement is outside the stated limits"),
         strict: Some("Exit with 3 when a measurement is outside the stated limits"),

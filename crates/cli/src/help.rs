@@ -109,41 +109,26 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet"],
         &[
             (
-                "fleet check rows --inventory nodes.csv",
+                "fleet check /shared/drop --inventory nodes.csv",
                 "which nodes are odd, which rack, slot or firmware explains it",
             ),
-            ("fleet check rows --json", "the document that confirm and export read"),
+            ("fleet check /shared/drop --json", "the document that confirm and export read"),
             (
                 "fleet confirm check.json --engine slurm --drop drop",
                 "jobs that repeat suspects beside healthy nodes",
             ),
-            ("fleet since rows --change microcode=0xa:0xb", "what a change cost"),
             ("fleet export check.json --slurm-drain", "lines that take confirmed nodes out of Slurm"),
         ],
     ),
     (
         &["fleet", "check"],
         &[
-            ("fleet check rows --inventory nodes.csv --html fleet.html", "with a map of the fleet"),
+            ("fleet check /shared/drop --inventory nodes.csv --html fleet.html", "with a map of the fleet"),
             (
-                "fleet check rows --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)'",
+                "fleet check /shared/drop --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)'",
                 "racks and slots from names",
             ),
-            ("fleet check rows --sql", "the SQL that would run"),
-            ("fleet check rows --gate", "exit with 1 when something stands out"),
-        ],
-    ),
-    (
-        &["fleet", "since"],
-        &[
-            (
-                "fleet since rows --change bios_version=2.1:2.3 --inventory nodes.csv",
-                "beside nodes of the same racks",
-            ),
-            (
-                "fleet since rows --change microcode=0xa:0xb --metric triad",
-                "metrics with triad in their names",
-            ),
+            ("fleet check /shared/drop --gate", "exit with 1 when something stands out"),
         ],
     ),
     (
@@ -187,7 +172,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet", "rows"],
         &[
             ("fleet rows /shared/drop -o rows", "metrics, nodes and states as NDJSON"),
-            ("fleet rows /shared/drop -o rows --parquet", "the same as Parquet, by DuckDB"),
+            ("fleet rows /shared/drop -o rows --format csv", "the same as CSV"),
             ("fleet rows /shared/drop --table nodes", "one table on standard output"),
         ],
     ),

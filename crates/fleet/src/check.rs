@@ -4,6 +4,8 @@
 //! one record of each node nothing is called a fault: what stands out is a suspect until it was repeated beside healthy nodes.
 
 mod answer;
+mod factors;
+mod gathered;
 mod places;
 mod repeats;
 mod stratum;
@@ -13,11 +15,14 @@ use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetMinority, FleetNode, FleetPlac
 use regex::Regex;
 use stats::Crossing;
 
+use crate::inventory::Inventory;
+
 pub(crate) use answer::seconds;
+use factors::Minority;
+pub use gathered::Gathered;
 pub(crate) use repeats::HEALTHY;
 use stratum::Judged;
-pub(crate) use tables::Lines;
-pub use tables::{TableError, Tables};
+use tables::Tables;
 
 /// Fewer quiet nodes than these are not compared.
 pub const FEWEST_NODES: usize = 20;
@@ -36,8 +41,36 @@ const IDENTITY: usize = 16;
 /// What all metrics together are called.
 const ALL_METRICS: &str = "all metrics";
 
-/// Judges what DuckDB found in the rows; `map` chooses the metrics whose maps are drawn.
-pub fn judge(mut tables: Tables, map: Option<&Regex>) -> FleetCheck {
+/// From where it is known in which rack and slot a node is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// What the operator says.
+    Inventory(Inventory),
+    /// Groups in the names of nodes, with the names of their factors.
+    Names {
+        /// The pattern.
+        pattern: Regex,
+        /// For each of its groups.
+        groups: Vec<String>,
+    },
+    /// It is not.
+    Unknown,
+}
+
+impl Place {
+    /// By the groups of a pattern; `None` if it has none.
+    pub fn of_names(pattern: &Regex) -> Option<Self> {
+        let name = |(index, name): (usize, Option<&str>)| {
+            name.map_or_else(|| format!("group {index}"), str::to_owned)
+        };
+        let groups: Vec<String> = pattern.capture_names().enumerate().skip(1).map(name).collect();
+        (!groups.is_empty()).then(|| Self::Names { pattern: pattern.clone(), groups })
+    }
+}
+
+/// Judges the runs of a fleet; `map` chooses the metrics whose maps are drawn.
+pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCheck {
+    let mut tables = Tables::of(gathered, place);
     let mut check = FleetCheck {
         schema: FLEET_CHECK_SCHEMA,
         id: identity(&tables),
@@ -107,36 +140,36 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
 }
 
 fn minorities(tables: &Tables) -> Vec<FleetMinority> {
-    let minority = |(one, members): (&tables::Minority, &Vec<u32>)| FleetMinority {
-        kind: one.kind.clone(),
+    let minority = |one: &Minority| FleetMinority {
+        kind: one.kind.to_owned(),
         id: one.id.clone(),
         stratum: one.stratum,
         state: one.state.clone(),
         usual: one.usual.clone(),
-        nodes: one.nodes,
+        nodes: one.nodes.len(),
         of_nodes: one.of_nodes,
-        examples: members.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].name.clone()).collect(),
-        explained_by: explanations(tables, one, members),
+        examples: one.nodes.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].name.clone()).collect(),
+        explained_by: explanations(tables, one),
         rate_ppb: one.rate_ppb,
     };
-    tables.minorities.iter().zip(&tables.minority_members).map(minority).collect()
+    tables.minorities.iter().map(minority).collect()
 }
 
 /// Levels of other factors that hold nearly the same nodes as a state does.
-fn explanations(tables: &Tables, state: &tables::Minority, members: &[u32]) -> Vec<String> {
+fn explanations(tables: &Tables, state: &Minority) -> Vec<String> {
+    let members = &state.nodes;
     if members.len() < stats::FEWEST_UNITS {
         return Vec::new();
     }
     let of_states = ["flaw ", "setting "];
-    let levels = tables.levels.iter().zip(&tables.members);
-    let others = levels.filter(|(level, nodes)| {
+    let others = tables.levels.iter().filter(|level| {
         level.stratum == state.stratum
-            && nodes.len() * 10 >= members.len() * 9
-            && members.len() * 10 >= nodes.len() * 9
+            && level.nodes.len() * 10 >= members.len() * 9
+            && members.len() * 10 >= level.nodes.len() * 9
             && !of_states.iter().any(|kind| level.factor.starts_with(kind))
     });
-    let alike = others.filter(|(_, nodes)| Crossing::of(nodes, members).likeness() >= ALIKE);
-    alike.take(EXPLANATIONS).map(|(level, _)| format!("{}={}", level.factor, level.name)).collect()
+    let alike = others.filter(|level| Crossing::of(&level.nodes, members).likeness() >= ALIKE);
+    alike.take(EXPLANATIONS).map(|level| format!("{}={}", level.factor, level.name)).collect()
 }
 
 #[cfg(test)]

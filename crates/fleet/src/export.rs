@@ -1,4 +1,4 @@
-//! A check for other programs: Prometheus, JUnit, Slurm, Grafana.
+//! A check for other programs: Prometheus, JUnit, Slurm.
 
 use std::fmt::Write;
 
@@ -6,9 +6,6 @@ use record::{FleetCheck, FleetStatus, FleetSuspect};
 
 use crate::check::is_rare;
 use crate::confirm::is_word;
-
-/// The dashboard, for the metrics below; its data source is chosen on the page.
-pub const DASHBOARD: &str = include_str!("export/dashboard.json");
 
 /// The metrics, in Prometheus' text format 0.0.4: 25 series a node at most (21 families, four facts), and one for each finding.
 pub fn prometheus(check: &FleetCheck) -> String {
@@ -245,25 +242,5 @@ mod tests {
         );
         assert_eq!(lines.len(), 3);
         assert_eq!(slurm_drain(&FleetCheck::default()), "# no node is suspect\n");
-    }
-
-    #[test]
-    fn every_metric_of_the_dashboard_is_exported() {
-        let text = prometheus(&check());
-        let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
-        let panels = dashboard["panels"].as_array().expect("panels");
-        let expressions = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
-        let mut count = 0;
-        for expression in expressions {
-            let words = expression["expr"]
-                .as_str()
-                .expect("an expression")
-                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            for name in words.filter(|word| word.starts_with("sidestep_")) {
-                assert!(text.contains(&format!("# TYPE {name} gauge")), "{name}");
-                count += 1;
-            }
-        }
-        assert!(count >= 6, "{count}");
     }
 }

@@ -1,16 +1,12 @@
 //! Fleets: where each node's record lies, a record as rows, and what the records of many nodes say together.
 //!
-//! Pure: what reads and writes files is in `cli`. SQL is made here and run by whoever can start DuckDB, and the tables it prints are
-//! read from any reader.
+//! Pure: what reads and writes files is in `cli`.
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod confirm;
 pub mod export;
+pub mod inventory;
 pub mod node;
-pub mod opendcdiag;
 pub mod plan;
 pub mod rows;
-pub mod since;
-pub mod sql;
-pub mod synthetic;

@@ -6,7 +6,6 @@
 mod ansible;
 mod kubernetes;
 mod node_list;
-mod reframe;
 mod slurm;
 
 use std::collections::BTreeMap;
@@ -26,8 +25,6 @@ pub enum Engine {
     Ansible,
     /// Kubernetes.
     Kubernetes,
-    /// ReFrame, over whatever it is configured for.
-    ReFrame,
 }
 
 /// A node that is to be measured.
@@ -85,8 +82,8 @@ pub enum PlanError {
     #[error("no node is left to measure; give others with --nodes LIST or --inventory FILE")]
     NoNodes,
     /// Only jobs of single nodes can have arms.
-    #[error("arms require a job for each node; leave out {0}")]
-    NoArms(&'static str),
+    #[error("arms require a job for each node; leave out --together")]
+    NoArms,
     /// What only Slurm has.
     #[error("{0} is for --engine slurm alone; leave it out")]
     SlurmAlone(&'static str),
@@ -112,7 +109,7 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
         return Err(PlanError::NoNodes);
     }
     if plan.together && plan.experiment.is_some() {
-        return Err(PlanError::NoArms("--together"));
+        return Err(PlanError::NoArms);
     }
     if plan.engine != Engine::Slurm {
         if plan.together {
@@ -126,7 +123,6 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
         Engine::Slurm => Ok(slurm::script(plan)),
         Engine::Ansible => Ok(ansible::playbook(plan)),
         Engine::Kubernetes => kubernetes::jobs(plan),
-        Engine::ReFrame => reframe::check(plan),
     }
 }
 
@@ -190,7 +186,7 @@ fn shell_words<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
     words.into_iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A text in double quotes, as YAML and Python both take it.
+/// A text in double quotes, as YAML takes it.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {

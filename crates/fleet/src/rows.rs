@@ -1,11 +1,11 @@
-//! A record laid flat: what DuckDB, or any other reader of rows, is given.
+//! A record laid flat: what a check, or any reader of rows, is given.
 //!
 //! A record of any version is taken: what it does not say is absent from the rows. Numbers that are not above zero, such as a cost
 //! that came out negative, give no row, as ratios of them mean nothing.
 
+mod form;
 mod metrics;
 mod names;
-mod parquet;
 mod states;
 
 use std::collections::BTreeMap;
@@ -14,8 +14,10 @@ use machine::{Identity, Machine, keyed_hash};
 use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Record, StateRow};
 
 use crate::node::run_id;
+pub use form::RowForm;
+pub use metrics::Measured;
+pub(crate) use metrics::{key, worse_log};
 pub use names::Names;
-pub use parquet::{AS_PARQUET, to_parquet};
 
 /// What an ordinary check-up is for.
 pub const CHECK_UP: &str = "check-up";
@@ -41,7 +43,14 @@ pub struct Flattened {
     /// Verdicts, clock pairs, settings.
     pub states: Vec<StateRow>,
     /// Numbers, no two of them of one metric, CPUs and memory.
-    pub metrics: Vec<MetricRow>,
+    pub numbers: Vec<Measured>,
+}
+
+impl Flattened {
+    /// A row for each number, with what all of the run have alike.
+    pub fn metrics(&self) -> impl Iterator<Item = MetricRow> + '_ {
+        self.numbers.iter().map(|number| number.row(&self.node))
+    }
 }
 
 /// Why a record that can be read gives no rows.
@@ -60,38 +69,16 @@ pub fn flatten(record: &Record, origin: Origin<'_>) -> Result<Flattened, NoRows>
     if !record.provenance.planted.is_empty() {
         return Err(NoRows::Planted);
     }
-    let metrics = metrics::metrics(record, &shared_columns(record, origin));
-    let mut node = node(record, origin);
-    node.metrics = metrics.len() as u64;
+    let numbers = metrics::numbers(record);
+    let node = NodeRow { metrics: numbers.len() as u64, ..node(record, origin) };
     let states = states::states(record, &node.node, &node.run_id);
-    Ok(Flattened { node, states, metrics })
+    Ok(Flattened { node, states, numbers })
 }
 
 fn name(record: &Record, origin: Origin<'_>) -> String {
     let provenance = &record.provenance;
     let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
     said.map_or_else(|| origin.node.to_owned(), Clone::clone)
-}
-
-/// A metric without number: what all of a run have alike.
-fn shared_columns(record: &Record, origin: Origin<'_>) -> MetricRow {
-    let provenance = &record.provenance;
-    let node = name(record, origin);
-    MetricRow {
-        run_id: run_id(provenance, &node),
-        node,
-        started_utc: provenance.started_utc.clone(),
-        boot_id: provenance.boot_id.clone(),
-        tool_version: provenance.tool_version.clone(),
-        kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
-        preset: preset(&provenance.arguments),
-        experiment: experiment(provenance),
-        arm: provenance.arm.clone(),
-        others_share: record.guards.others_share,
-        steal_share: record.guards.steal_share,
-        partial: record.partial.is_some(),
-        ..MetricRow::default()
-    }
 }
 
 fn node(record: &Record, origin: Origin<'_>) -> NodeRow {

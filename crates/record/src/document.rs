@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClockCheck, ClockCost, ClockRead, Cores, CpuShare, Finding, FlawEvidence, FlawVerdict, Guards, Levels,
-    Memory, Neighbours, Provenance, Screening, Sockets,
+    Memory, Neighbours, Provenance, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -71,9 +71,6 @@ pub struct Record {
     /// What the witnesses said, so that a later catalogue can judge again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw_evidence: Option<FlawEvidence>,
-    /// What a screening by another program found before the run, where it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub screening: Option<Screening>,
     /// Wall time of the run in seconds.
     #[serde(default)]
     pub elapsed_s: f64,

@@ -307,7 +307,7 @@ impl Display for WorkaroundSwitch {
 }
 
 /// One flaw against one machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlawVerdict {
     /// Name in the catalogue.

@@ -1,7 +1,7 @@
 //! What `sidestep fleet check` finds: nodes that are odd, levels of factors that explain differences, states of a minority.
 
 use serde::{Deserialize, Serialize};
-use stats::{BEYOND_SPREADS, Interval};
+use stats::BEYOND_SPREADS;
 
 /// Version of the document.
 pub const FLEET_CHECK_SCHEMA: u32 = 1;
@@ -277,66 +277,4 @@ pub struct FleetCheck {
     /// Maps that were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<FleetMap>,
-}
-
-/// An effect of a change on a family of metrics or on one metric.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FleetEffect {
-    /// The family or metric.
-    pub name: String,
-    /// Whether it is a family.
-    pub is_family: bool,
-    /// Metrics in it.
-    pub metrics: usize,
-    /// The change beyond that of the nodes that did not change, in percent: above 0 is worse.
-    pub worse_percent: f64,
-    /// Its interval, together with all others at 95 %.
-    pub interval: Option<Interval>,
-}
-
-/// Something else that changed with it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FleetCoincidence {
-    /// The factor.
-    pub factor: String,
-    /// Nodes of which it changed between the same two runs,
-    pub nodes: usize,
-    /// of so many.
-    pub of_nodes: usize,
-}
-
-/// What `sidestep fleet since` finds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct FleetSince {
-    /// Version of the document.
-    pub schema: u32,
-    /// The answer in a sentence.
-    pub sentence: String,
-    /// The factor that changed, and its values before and after.
-    pub change: [String; 3],
-    /// Nodes that changed nothing else,
-    pub changed_nodes: usize,
-    /// and the nodes that changed nothing at the same time.
-    pub unchanged_nodes: usize,
-    /// Nodes that changed something else as well: not used.
-    pub mixed_nodes: usize,
-    /// Changes without a new boot: not used.
-    pub without_boot: usize,
-    /// Whether the arms were drawn at random, so that the change is the cause.
-    pub is_randomised: bool,
-    /// What the intervals were drawn over: nodes or racks.
-    pub unit: String,
-    /// Why there is no answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undetermined: Option<String>,
-    /// By family, then by metric.
-    pub effects: Vec<FleetEffect>,
-    /// What else changed.
-    pub coincidences: Vec<FleetCoincidence>,
-    /// What else to know.
-    pub notes: Vec<String>,
 }

@@ -212,7 +212,7 @@ pub struct StateRow {
     pub run_id: String,
     /// What it is about.
     pub kind: StateKind,
-    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`; `known-answers`, `ifs/0`, `opendcdiag/zstd19`.
+    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`; `known-answers`, `ifs/0`.
     pub id: String,
     /// A flaw: `yes`, `no`, `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -334,6 +334,94 @@ impl FleetTable {
             Self::States => "states",
             Self::Metrics => "metrics",
             Self::Unread => "unread",
+        }
+    }
+}
+
+impl FleetTable {
+    /// Names of its columns, in their order.
+    pub const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Nodes => &[
+                "node",
+                "run_id",
+                "cpu_model",
+                "family",
+                "model",
+                "stepping",
+                "microcode",
+                "board",
+                "bios_vendor",
+                "bios_version",
+                "bios_date",
+                "dimm_part",
+                "kernel",
+                "cmdline_hash",
+                "smt",
+                "governor",
+                "thp",
+                "hypervisor",
+                "coverage",
+                "started_utc",
+                "boot_id",
+                "tool_version",
+                "kernel_set_version",
+                "preset",
+                "experiment",
+                "arm",
+                "others_share",
+                "steal_share",
+                "partial",
+                "doubts",
+                "metrics",
+                "engine",
+                "job",
+                "step",
+                "serials_hash",
+                "file",
+            ],
+            Self::States => &[
+                "node",
+                "run_id",
+                "kind",
+                "id",
+                "affected",
+                "workaround",
+                "protected",
+                "paid",
+                "value",
+                "rate_ppb",
+                "rate_lo_ppb",
+                "rate_hi_ppb",
+                "offset_ns",
+            ],
+            Self::Metrics => &[
+                "node",
+                "run_id",
+                "started_utc",
+                "boot_id",
+                "tool_version",
+                "kernel_set_version",
+                "preset",
+                "experiment",
+                "arm",
+                "metric",
+                "family",
+                "cpu",
+                "socket",
+                "mem_node",
+                "unit",
+                "higher_is_better",
+                "n",
+                "estimate",
+                "ci_lo",
+                "ci_hi",
+                "quality",
+                "others_share",
+                "steal_share",
+                "partial",
+            ],
+            Self::Unread => &["file", "reason"],
         }
     }
 }

@@ -18,7 +18,9 @@ mod experiment;
 mod finding;
 mod flaw;
 mod fleet_check;
+
 mod fleet_rows;
+mod fleet_source;
 mod guard_check;
 mod guards;
 mod history;
@@ -28,7 +30,6 @@ mod neighbours;
 mod place;
 mod provenance;
 mod reboots;
-mod screening;
 mod selftest;
 mod shareable;
 mod sharing;
@@ -42,9 +43,7 @@ pub use clock_check::*;
 pub use clock_cost::*;
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
-pub use codec::{
-    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, decode_without_raw, encode,
-};
+pub use codec::{DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode};
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
@@ -57,6 +56,7 @@ pub use flaw::{
 };
 pub use fleet_check::*;
 pub use fleet_rows::*;
+pub use fleet_source::decode_for_rows;
 pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;
@@ -66,7 +66,6 @@ pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
 pub use provenance::{Engine, Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
-pub use screening::{ScreenedTest, Screening};
 pub use selftest::*;
 pub use shareable::{repeats_command_line, shareable_argument};
 pub use sharing::*;

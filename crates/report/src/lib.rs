@@ -30,10 +30,10 @@ pub use view::{
     COMPARISON_DATA, DomainClaim, FirmwareLinks, FlawList, MemoryClaim, MemoryView, PciClaim, SelftestReport,
     ToggleState, ToggleValue, bill_page, check_up_page, clock_check_page, clock_cost_page, clusters_page,
     comparison_page, drift_page, experiment_page, firmware_links_page, flaw_index_page, flaw_page,
-    flaws_page, fleet_check_page, fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page,
-    history_page, inference_picture, inferred_links_page, linked_sockets_page, machine_page,
-    measured_sockets_page, memory_page, place_page, plan_page, population_page, reboots_page, results_page,
-    schedulers_page, selftest_page, socket_account_page, toggle_page, toggles_page,
+    flaws_page, fleet_check_page, fleet_rows_page, guard_baseline_page, guard_page, history_page,
+    inference_picture, inferred_links_page, linked_sockets_page, machine_page, measured_sockets_page,
+    memory_page, place_page, plan_page, population_page, reboots_page, results_page, schedulers_page,
+    selftest_page, socket_account_page, toggle_page, toggles_page,
 };
 pub use view::{
     CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,

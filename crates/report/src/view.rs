@@ -12,7 +12,6 @@ mod firmware_links;
 pub(crate) mod flaws;
 mod fleet;
 mod fleet_rows;
-mod fleet_since;
 mod guard;
 mod history;
 pub(crate) mod inferred_links;
@@ -44,7 +43,6 @@ pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firm
 pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::fleet_check_page;
 pub use fleet_rows::fleet_rows_page;
-pub use fleet_since::fleet_since_page;
 pub use guard::{guard_baseline_page, guard_page};
 pub use history::history_page;
 pub use inferred_links::{inference_picture, inferred_links_page};

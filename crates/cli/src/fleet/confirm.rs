@@ -13,7 +13,7 @@ use crate::output;
 /// Options of `fleet confirm`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConfirmArguments {
-    /// The document of a check: sidestep fleet check ROWS --json
+    /// The document of a check: sidestep fleet check DROP --json
     check: PathBuf,
     /// For whom the jobs are
     #[arg(long, value_enum)]
@@ -39,7 +39,7 @@ enum Engine {
 /// It cannot be read or is none.
 pub(super) fn document(file: &Path) -> anyhow::Result<FleetCheck> {
     let name = file.display();
-    let advice = || format!("cannot read {name} as a check; write one with sidestep fleet check ROWS --json");
+    let advice = || format!("cannot read {name} as a check; write one with sidestep fleet check DROP --json");
     let bytes = fs::read(file).with_context(advice)?;
     let found: FleetCheck = serde_json::from_slice(&bytes).with_context(advice)?;
     ensure!(

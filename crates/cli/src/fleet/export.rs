@@ -13,14 +13,11 @@ use crate::output;
 /// Options of `fleet export`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArguments {
-    /// The document of a check: sidestep fleet check ROWS --json
+    /// The document of a check: sidestep fleet check DROP --json
     check: PathBuf,
     /// Write metrics in Prometheus' text format to this file: 25 series a node at most
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
-    /// Write a Grafana dashboard of these metrics to this file, to be imported
-    #[arg(long, value_name = "FILE")]
-    grafana: Option<PathBuf>,
     /// Write the result as JUnit XML to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -31,17 +28,16 @@ pub(crate) struct ExportArguments {
 
 /// Writes and prints.
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<Outcome> {
-    let ExportArguments { prometheus, grafana, junit, slurm_drain, .. } = arguments;
+    let ExportArguments { prometheus, junit, slurm_drain, .. } = arguments;
     ensure!(
-        *slurm_drain || [prometheus, grafana, junit].iter().any(|file| file.is_some()),
-        "nothing to export; give --prometheus FILE, --grafana FILE, --junit FILE or --slurm-drain"
+        *slurm_drain || [prometheus, junit].iter().any(|file| file.is_some()),
+        "nothing to export; give --prometheus FILE, --junit FILE or --slurm-drain"
     );
     let found = document(&arguments.check)?;
     let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| {
         file.as_ref().map_or(Ok(()), |file| write_atomically(file, text().as_bytes()))
     };
     write(prometheus, &|| fleet::export::prometheus(&found))?;
-    write(grafana, &|| fleet::export::DASHBOARD.to_owned())?;
     write(junit, &|| fleet::export::junit(&found))?;
     if *slurm_drain {
         output::print_lines(&fleet::export::slurm_drain(&found))?;

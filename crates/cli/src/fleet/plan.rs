@@ -1,10 +1,11 @@
 //! `sidestep fleet plan`: the script, playbook or manifest that measures every node, printed and not run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use fleet::inventory::Inventory;
 use fleet::node::NodeName;
 use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
 
@@ -77,8 +78,6 @@ enum EngineName {
     /// A Job for each node
     #[value(alias = "k8s")]
     Kubernetes,
-    /// A test class, for --distribute
-    Reframe,
 }
 
 /// The nodes of a list.
@@ -138,7 +137,6 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
             EngineName::Slurm => Engine::Slurm,
             EngineName::Ansible => Engine::Ansible,
             EngineName::Kubernetes => Engine::Kubernetes,
-            EngineName::Reframe => Engine::ReFrame,
         },
         at_once: at_once(arguments, &nodes),
         nodes,
@@ -198,7 +196,8 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
             Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
         }));
     };
-    let racks = racks(file)?;
+    let unusable = || format!("cannot use {} as an inventory", file.display());
+    let racks = racks(inventory(file)?).with_context(unusable)?;
     let Some(wanted) = wanted else {
         return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
     };
@@ -212,37 +211,28 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
     Ok(Nodes::Listed(wanted.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
 }
 
-/// Nodes and racks of an inventory, in its order.
-fn racks(file: &Path) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+/// An inventory: a file of CSV with a column node.
+///
+/// # Errors
+/// It cannot be read, or has no such column.
+pub(super) fn inventory(file: &Path) -> anyhow::Result<Inventory> {
     let bytes = store::read_bounded(file, INVENTORY_BYTES_MAX, "list of nodes")?;
-    let text = String::from_utf8_lossy(&bytes);
-    parsed_racks(&text).with_context(|| format!("cannot use {} as an inventory", file.display()))
+    Inventory::parse(&String::from_utf8_lossy(&bytes)).with_context(|| {
+        let name = file.display();
+        format!("the first line of {name} names no column node; write such as node,rack,slot")
+    })
 }
 
-fn parsed_racks(text: &str) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').map(unquoted).collect();
-    let column = |name: &str| head.iter().position(|column| column.eq_ignore_ascii_case(name));
-    let node = column("node").context("its first line has no column called node")?;
-    let rack = column("rack");
-    let mut found = Vec::new();
-    for (index, line) in lines.enumerate() {
-        let fields: Vec<&str> = line.split(',').map(unquoted).collect();
-        let name = fields.get(node).copied().unwrap_or_default();
-        let name = NodeName::parse(name).with_context(|| format!("row {}", index + 1))?;
-        let rack = rack.and_then(|rack| fields.get(rack)).filter(|rack| !rack.is_empty());
-        found.push((name, rack.map(|rack| (*rack).to_owned())));
+/// Nodes and racks of an inventory, in its order.
+fn racks(inventory: Inventory) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+    let rack = inventory.column("rack");
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for (index, (node, fields)) in inventory.nodes.into_iter().enumerate() {
+        let name = NodeName::parse(&node).with_context(|| format!("row {}", index + 1))?;
+        anyhow::ensure!(seen.insert(node), "it names {name} twice");
+        found.push((name, rack.and_then(|rack| fields.into_iter().nth(rack)?)));
     }
-    let mut seen = std::collections::BTreeSet::new();
-    let twice = found.iter().find(|(name, _)| !seen.insert(name.as_str().to_owned()));
-    anyhow::ensure!(twice.is_none(), "it names {} twice", twice.map_or("", |(name, _)| name.as_str()));
     Ok(found)
-}
-
-/// A field without the blanks and quotes around it; names of nodes and racks hold no comma.
-fn unquoted(field: &str) -> &str {
-    let field = field.trim();
-    field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(field)
 }
 
 #[cfg(test)]
@@ -252,17 +242,13 @@ mod tests {
     #[test]
     fn an_inventory_gives_racks_in_its_order_and_its_faults_are_named() {
         let text = "slot,\"node\",Rack\n0,n2,r1\n\n1,\"n1\",\n2,n3\n";
-        let racks = parsed_racks(text).expect("an inventory");
+        let parsed = |text: &str| racks(Inventory::parse(text).expect("a column of nodes"));
+        let racks = parsed(text).expect("an inventory");
         let facts: Vec<(&str, Option<&str>)> =
             racks.iter().map(|(name, rack)| (name.as_str(), rack.as_deref())).collect();
         assert_eq!(facts, [("n2", Some("r1")), ("n1", None), ("n3", None)]);
-        for (text, expected) in [
-            ("", "no column called node"),
-            ("a,b\n", "no column called node"),
-            ("node\nn1\n../x\n", "row 2"),
-            ("node\nn1\nn1\n", "names n1 twice"),
-        ] {
-            let why = format!("{:#}", parsed_racks(text).expect_err(text));
+        for (text, expected) in [("node\nn1\n../x\n", "row 2"), ("node\nn1\nn1\n", "names n1 twice")] {
+            let why = format!("{:#}", parsed(text).expect_err(text));
             assert!(why.contains(expected), "{why}");
         }
     }

@@ -1,4 +1,4 @@
-//! `sidestep fleet` as a program: with DuckDB, without it, and the scripts that it prints for others.
+//! `sidestep fleet` as a program, the scripts that it prints for others, and the SQL that its documentation shows.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,14 +22,6 @@ fn done(words: &str) -> Output {
     sidestep(words).output().expect("it starts")
 }
 
-fn has_duckdb() -> bool {
-    let is_there = Command::new("duckdb").arg("--version").output().is_ok();
-    if !is_there {
-        println!("skipped: no duckdb in PATH; pip install duckdb-cli");
-    }
-    is_there
-}
-
 /// A folder with programs of these names, which are scripts.
 fn programs(scripts: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -42,44 +34,7 @@ fn programs(scripts: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_missing_old_or_foreign_duckdb_is_one_line_with_what_to_install() {
-    for (scripts, part) in [
-        (&[][..], "it is not in PATH"),
-        (&[("duckdb", "echo v0.10.2 20b1486d11")][..], "DuckDB 0.10.2 is too old, 1.4.4 is needed"),
-        (&[("duckdb", "echo quack")][..], "duckdb --version says \"quack\""),
-    ] {
-        let folder = programs(scripts);
-        let output =
-            sidestep(&format!("fleet check {ROWS}")).env("PATH", folder.path()).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(part) && said.contains("pip install duckdb-cli"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-    }
-}
-
-#[test]
-fn what_duckdb_says_is_repeated_and_what_is_no_table_is_named() {
-    let version = "[ \"$1\" = --version ] && { echo v1.5.6; exit; }\n";
-    for (rest, part) in [
-        ("echo 'Binder Error: no such thing' >&2; exit 1", "DuckDB: Binder Error: no such thing"),
-        ("echo :strata; echo quack; cat >/dev/null", "DuckDB printed \"quack\" in table strata"),
-        ("cat >/dev/null", "DuckDB stopped in table before the first"),
-    ] {
-        let folder = programs(&[("duckdb", &format!("PATH=/usr/bin:/bin\n{version}{rest}"))]);
-        let output =
-            sidestep(&format!("fleet check {ROWS}")).env("PATH", folder.path()).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(part), "{part}: {said}");
-    }
-}
-
-#[test]
 fn a_check_answers_gates_and_names_what_it_found() {
-    if !has_duckdb() {
-        return;
-    }
     let output = done(&format!("fleet check {ROWS} --inventory {ROWS}/inventory.csv --gate"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
@@ -93,9 +48,6 @@ fn a_check_answers_gates_and_names_what_it_found() {
 
 #[test]
 fn hostile_names_are_text_in_every_form() {
-    if !has_duckdb() {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let name = r"'; drop table run; --<script>alert(1)</script>\u0007";
     for file in ["metrics.ndjson", "nodes.ndjson", "states.ndjson"] {
@@ -138,4 +90,41 @@ fn the_jobs_of_a_confirmation_run_under_sh() {
         lines.starts_with("run --quick --drop /drop --experiment confirm-20261126T040000Z-n0"),
         "{lines}"
     );
+}
+
+#[test]
+fn the_same_records_give_the_same_answer_as_rows_and_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = folder.path().join("rows");
+    let written = done(&format!("fleet rows {ROWS}/drop -o {}", rows.display()));
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let [from_rows, from_records] = [rows.display().to_string(), format!("{ROWS}/drop")]
+        .map(|from| done(&format!("fleet check {from} --json")));
+    assert!(from_rows.status.success() && from_rows.stdout == from_records.stdout);
+    let said = String::from_utf8_lossy(&from_records.stderr).into_owned();
+    assert!(said.contains("6 files gave no rows") && from_rows.stderr.is_empty(), "{said}");
+}
+
+#[test]
+fn the_sql_of_the_documentation_runs_on_rows() {
+    if Command::new("duckdb").arg("--version").output().is_err() {
+        println!("skipped: no duckdb in PATH; pip install duckdb-cli");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = root().join(ROWS).canonicalize().expect("committed");
+    std::os::unix::fs::symlink(rows, folder.path().join("rows")).expect("room");
+    let text = fs::read_to_string(root().join("docs/fleet-rows.md")).expect("documentation");
+    let scripts: Vec<&str> =
+        text.split("```sql\n").skip(1).filter_map(|part| Some(part.split_once("```")?.0)).collect();
+    assert!(scripts.len() >= 3, "{scripts:?}");
+    for script in scripts {
+        let ran = Command::new("duckdb")
+            .args(["-bail", "-init", "", ":memory:", "-c", script])
+            .current_dir(folder.path())
+            .output()
+            .expect("it starts");
+        assert!(ran.status.success(), "{script}{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    assert!(folder.path().join("metrics.parquet").is_file());
 }

@@ -1,14 +1,12 @@
 //! Wrong results of loops whose answer is known.
 
-use machine::{CpuId, CpuSet, counted};
+use machine::CpuId;
 use record::{Area, Finding, Record, Severity};
 
 use super::finding;
 
 /// Wrong results whose operands are told.
 const TOLD: usize = 3;
-/// Results of OpenDCDiag that are no fault.
-const PASSED: [&str; 2] = ["pass", "skip"];
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let mut cpus: Vec<_> =
@@ -54,7 +52,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         finding.remedy = Some(out_of_use(cpu));
         found.push(finding);
     }
-    found.extend(scans(record).chain(screening(record)));
+    found.extend(scans(record));
 }
 
 /// In-field scans that failed.
@@ -75,25 +73,6 @@ fn scans(record: &Record) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Tests of OpenDCDiag that did not pass.
-fn screening(record: &Record) -> Option<Finding> {
-    let tests = &record.screening.as_ref()?.tests;
-    let failed: Vec<_> = tests.iter().filter(|one| !PASSED.contains(&one.result.as_str())).collect();
-    if failed.is_empty() {
-        return None;
-    }
-    let cpus: CpuSet = failed.iter().flat_map(|one| one.failed_on.iter()).collect();
-    let on = if cpus.is_empty() { String::new() } else { format!(", on CPU {cpus}") };
-    let text = format!("{} of {} of OpenDCDiag did not pass{on}", failed.len(), counted(tests.len(), "test"));
-    let mut finding = finding(Area::Cores, "screening-failed", Severity::Warning, text);
-    finding.evidence = failed
-        .iter()
-        .take(TOLD)
-        .map(|one| format!("{}: {} in {}", one.test, one.result, counted(one.runs as usize, "run")))
-        .collect();
-    Some(finding)
-}
-
 /// How to keep programs off a CPU.
 fn out_of_use(cpu: CpuId) -> String {
     if cpu == CpuId(0) {
@@ -106,7 +85,7 @@ fn out_of_use(cpu: CpuId) -> String {
 #[cfg(test)]
 mod tests {
     use machine::FieldScan;
-    use record::{CheckedLoop, RepeatsElsewhere, ScreenedTest, Screening, WrongResult};
+    use record::{CheckedLoop, RepeatsElsewhere, WrongResult};
 
     use super::*;
 
@@ -159,19 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn what_others_found_is_told_unless_all_of_it_passed() {
+    fn a_field_scan_that_failed_is_told() {
         let mut record = Record::default();
-        let test = |test: &str, result: &str, cpus: &str| ScreenedTest {
-            test: test.to_owned(),
-            result: result.to_owned(),
-            runs: 2,
-            failed_on: cpus.parse().expect("a list"),
-        };
         let scan = |status: &str| FieldScan { status: status.to_owned(), ..FieldScan::default() };
-        record.screening = Some(Screening {
-            tests: vec![test("a", "pass", ""), test("b", "skip", "")],
-            ..Screening::default()
-        });
         record.machine.environment.field_scans = vec![scan("untested")];
         let judged = |record: &Record| {
             let mut found = Vec::new();
@@ -180,13 +149,6 @@ mod tests {
         };
         assert!(judged(&record).is_empty());
         record.machine.environment.field_scans.push(scan("fail"));
-        record.screening.iter_mut().for_each(|all| all.tests.push(test("c", "fail", "3,7")));
-        assert_eq!(
-            judged(&record),
-            [
-                "The last in-field scan (intel_ifs_0) failed",
-                "1 of 3 tests of OpenDCDiag did not pass, on CPU 3,7"
-            ]
-        );
+        assert_eq!(judged(&record), ["The last in-field scan (intel_ifs_0) failed"]);
     }
 }

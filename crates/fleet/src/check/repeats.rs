@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{FleetLevel, FleetRepeat, FleetStatus, FleetSuspect};
 use stats::{group_shift, median, rank_sum_p};
 
-use super::tables::{Repeat, Tables};
+use super::tables::Tables;
 
 /// A suspect is confirmed at this p: 5 runs against 10 can reach 0.0007, 5 nodes against 5 reach 0.008.
 const LEVEL: f64 = 0.01;
@@ -21,7 +21,8 @@ pub(crate) const HEALTHY: &str = "healthy";
 struct Sides<'t> {
     suspect: BTreeMap<&'t str, BTreeSet<&'t str>>,
     healthy: BTreeMap<&'t str, BTreeSet<&'t str>>,
-    values: BTreeMap<(&'t str, &'t str), f64>,
+    /// By run its numbers.
+    values: BTreeMap<&'t str, &'t BTreeMap<String, f64>>,
 }
 
 /// What repeats say of a node, whose record began at `started_utc`: those before it do not count.
@@ -75,13 +76,12 @@ fn repeat(
     units: impl Fn(&Sides<'_>) -> (Vec<f64>, Vec<f64>),
 ) -> Option<(FleetStatus, FleetRepeat)> {
     let mut experiments: BTreeMap<&str, Sides<'_>> = BTreeMap::new();
-    for row in &tables.repeats {
-        let Repeat { experiment, arm, node, run_id, key, y } = row;
-        let sides = experiments.entry(experiment).or_default();
-        let is_healthy = arm.as_deref() == Some(HEALTHY);
+    for run in &tables.repeats {
+        let sides = experiments.entry(&run.experiment).or_default();
+        let is_healthy = run.arm.as_deref() == Some(HEALTHY);
         let side = if is_healthy { &mut sides.healthy } else { &mut sides.suspect };
-        side.entry(node).or_default().insert(run_id);
-        sides.values.insert((run_id, key), *y);
+        side.entry(&run.node).or_default().insert(&run.run_id);
+        sides.values.insert(&run.run_id, &run.values);
     }
     let latest = |sides: &Sides<'_>| sides.suspect.values().flatten().max().map(|run| (*run).to_owned());
     let (experiment, sides) = experiments
@@ -112,7 +112,7 @@ fn repeat(
 /// The median over metrics of what these runs differ by from the healthy ones.
 fn score(sides: &Sides<'_>, runs: &[&str], keys: &[&str]) -> Option<f64> {
     let of = |runs: &mut dyn Iterator<Item = &str>, key: &str| {
-        median(&runs.filter_map(|run| sides.values.get(&(run, key)).copied()).collect::<Vec<_>>())
+        median(&runs.filter_map(|run| sides.values.get(run)?.get(key).copied()).collect::<Vec<_>>())
     };
     let differences = keys.iter().filter_map(|key| {
         let healthy = of(&mut sides.healthy.values().flatten().copied(), key)?;

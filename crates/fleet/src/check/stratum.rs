@@ -174,7 +174,7 @@ impl<'t> Judged<'t> {
             (0..self.tables.levels.len()).filter(|level| self.tables.levels[*level].stratum == self.index);
         let placed = own.map(|level| {
             let places =
-                self.tables.members[level].iter().map(|n| self.tables.node_places[*n as usize] as u32);
+                self.tables.levels[level].nodes.iter().map(|n| self.tables.node_places[*n as usize] as u32);
             (level, places.collect::<Vec<u32>>())
         });
         placed.filter(|(_, places)| seen.insert(places.clone())).collect()
@@ -267,7 +267,7 @@ impl<'t> Judged<'t> {
             other.stratum == one.stratum && other.factor != one.factor
         });
         let alike = others.filter(|other| {
-            let members = &self.tables.members[*other];
+            let members = &self.tables.levels[*other].nodes;
             members.len() < 2 * own.len() && Crossing::of(members, &own).likeness() >= ALIKE
         });
         alike.map(|other| self.name(other)).collect()

@@ -1,41 +1,33 @@
-//! The tables that the SQL of a check prints, each below a line with its name.
+//! What is judged, from the runs of a fleet: nodes by strata, numbers beside the median of the quiet nodes, levels, states.
 
-use std::io::{self, BufRead};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use stats::Deviations;
+use record::NodeRow;
+use stats::{Deviations, median, median_absolute_deviation};
 
-/// Why tables cannot be read: only another program than DuckDB, or another script, prints such.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// They ended, or could not be read.
-    #[error("the tables of DuckDB cannot be read: {0}")]
-    Read(#[from] io::Error),
-    /// A line is no row.
-    #[error("DuckDB printed {line:?} in table {table}")]
-    Row {
-        /// The table.
-        table: String,
-        /// The line.
-        line: String,
-    },
-    /// They end before the last table.
-    #[error("DuckDB stopped in table {0}")]
-    Unfinished(String),
-}
+use super::Place;
+use super::factors::{Level, Minority, Places, levels, minorities};
+use super::gathered::{CheckUps, Gathered, Run};
 
-#[derive(Debug, Clone, Deserialize)]
+/// From this share of all CPUs on that other programs used a node is busy: as a check-up doubts itself.
+const OTHERS_MOST: f64 = 0.15;
+/// Guests always lose something to others: more than this share, and more than so many robust deviations above the fleet's median.
+const STEAL_MOST: f64 = 0.02;
+const STEAL_DEVIATIONS: f64 = 6.0 * 1.4826;
+/// Deviations are kept in millionths, so that no order of additions changes any of them.
+const STEPS: f64 = 1e6;
+const STEP: f64 = 1e-6;
+
+#[derive(Debug, Clone)]
 pub(super) struct Stratum {
     pub(super) cpu_model: String,
     pub(super) preset: String,
     pub(super) kernel_set_version: u32,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) stratum: usize,
-    #[serde(rename = "node")]
     pub(super) name: String,
     pub(super) run_id: String,
     pub(super) started_utc: String,
@@ -51,7 +43,7 @@ pub(super) struct Node {
     pub(super) slot: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Metric {
     pub(super) stratum: usize,
     pub(super) key: String,
@@ -59,256 +51,186 @@ pub(super) struct Metric {
     pub(super) socket: Option<i64>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Level {
-    pub(super) stratum: usize,
-    pub(super) factor: String,
-    #[serde(rename = "level")]
-    pub(super) name: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Minority {
-    pub(super) stratum: usize,
-    pub(super) kind: String,
-    pub(super) id: String,
-    pub(super) state: String,
-    pub(super) usual: String,
-    pub(super) nodes: usize,
-    pub(super) of_nodes: usize,
-    pub(super) rate_ppb: Option<f64>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
+/// A run that repeats a suspect beside healthy nodes.
+#[derive(Debug, Clone)]
 pub(super) struct Repeat {
     pub(super) experiment: String,
     pub(super) arm: Option<String>,
     pub(super) node: String,
     pub(super) run_id: String,
-    pub(super) key: String,
-    pub(super) y: f64,
+    /// By key.
+    pub(super) values: BTreeMap<String, f64>,
 }
 
-#[derive(Deserialize)]
-struct Missing {
-    node: String,
-}
-
-/// All tables.
+/// All that is judged.
 #[derive(Debug, Default)]
-pub struct Tables {
+pub(super) struct Tables {
     pub(super) strata: Vec<Stratum>,
+    /// By name.
     pub(super) nodes: Vec<Node>,
-    /// Nodes of the inventory without a record.
+    /// Nodes without a check-up.
     pub(super) missing: Vec<String>,
+    /// By stratum, then by key.
     pub(super) metrics: Vec<Metric>,
     pub(super) levels: Vec<Level>,
-    /// By level its nodes, ascending.
-    pub(super) members: Vec<Vec<u32>>,
+    /// The rarest first.
     pub(super) minorities: Vec<Minority>,
-    /// By minority its nodes, ascending.
-    pub(super) minority_members: Vec<Vec<u32>>,
     pub(super) repeats: Vec<Repeat>,
-    /// By node and metric, its place in its stratum.
+    /// By node its place in its stratum.
     pub(super) node_places: Vec<usize>,
-    pub(super) metric_places: Vec<usize>,
     /// By stratum.
     pub(super) deviations: Vec<Deviations>,
     pub(super) rows: usize,
 }
 
-impl TableError {
-    /// A table that no script prints.
-    pub(crate) fn unknown(table: &str) -> Self {
-        Self::Row { table: table.to_owned(), line: "a table that is not known".to_owned() }
-    }
-}
-
-/// Lines of tables, one after the other, in one buffer.
-pub(crate) struct Lines<R> {
-    input: R,
-    line: Vec<u8>,
-    table: String,
-}
-
-impl<R: BufRead> Lines<R> {
-    /// At the name of the first table: what stands before it is nothing of ours.
-    pub(crate) fn new(input: R) -> Result<Self, TableError> {
-        let mut lines = Self { input, line: Vec::new(), table: "before the first".to_owned() };
-        while lines.row()?.is_some() {}
-        Ok(lines)
-    }
-
-    /// The name of the table that the next rows are of.
-    pub(crate) fn table(&self) -> &str {
-        &self.table
-    }
-
-    /// The next row; `None` at the name of the next table, which is then `table`.
-    fn row(&mut self) -> Result<Option<&str>, TableError> {
-        self.line.clear();
-        if self.input.read_until(b'\n', &mut self.line)? == 0 {
-            return Err(TableError::Unfinished(self.table.clone()));
-        }
-        let line = std::str::from_utf8(&self.line).map_err(|_| TableError::Row {
-            table: self.table.clone(),
-            line: String::from_utf8_lossy(&self.line).into_owned(),
-        })?;
-        let line = line.trim_end_matches(['\r', '\n']);
-        if let Some(table) = line.strip_prefix(':') {
-            table.clone_into(&mut self.table);
-            return Ok(None);
-        }
-        Ok(Some(line))
-    }
-
-    fn wrong(table: &str, line: &str) -> TableError {
-        TableError::Row { table: table.to_owned(), line: line.to_owned() }
-    }
-
-    /// All rows of a table of objects.
-    pub(crate) fn objects<T: DeserializeOwned>(&mut self) -> Result<Vec<T>, TableError> {
-        let mut rows = Vec::new();
-        let table = self.table.clone();
-        while let Some(line) = self.row()? {
-            rows.push(serde_json::from_str(line).map_err(|_| Self::wrong(&table, line))?);
-        }
-        Ok(rows)
-    }
-
-    /// Hands over all rows of a table of whole numbers.
-    pub(crate) fn numbers<const N: usize>(
-        &mut self,
-        mut row: impl FnMut([i64; N]) -> Option<()>,
-    ) -> Result<(), TableError> {
-        let table = self.table.clone();
-        while let Some(line) = self.row()? {
-            let mut parts = line.split(',').map(str::parse);
-            let mut numbers = [0; N];
-            let is_read = numbers.iter_mut().all(|number| match parts.next() {
-                Some(Ok(value)) => {
-                    *number = value;
-                    true
-                }
-                _ => false,
-            });
-            if !is_read || row(numbers).is_none() {
-                return Err(Self::wrong(&table, line));
-            }
-        }
-        Ok(())
-    }
-
-    /// A table of two indices: those of the second by the first, which are `count`.
-    fn members(&mut self, count: usize, nodes: usize) -> Result<Vec<Vec<u32>>, TableError> {
-        let mut members = vec![Vec::new(); count];
-        self.numbers(|[of, node]| {
-            let node = u32::try_from(node).ok().filter(|node| (*node as usize) < nodes)?;
-            members.get_mut(usize::try_from(of).ok()?)?.push(node);
-            Some(())
-        })?;
-        for of in &mut members {
-            of.sort_unstable();
-        }
-        Ok(members)
-    }
-}
-
 impl Tables {
-    /// Reads what DuckDB prints.
-    ///
-    /// # Errors
-    /// It is not what the script prints.
-    pub fn read(input: impl BufRead) -> Result<Self, TableError> {
-        let mut lines = Lines::new(input)?;
-        let mut all = Self::default();
-        while lines.table != "end" {
-            match lines.table.clone().as_str() {
-                "strata" => all.strata = lines.objects()?,
-                "nodes" => all.nodes = lines.objects()?,
-                "missing" => {
-                    all.missing = lines.objects::<Missing>()?.into_iter().map(|one| one.node).collect();
-                }
-                "metrics" => all.metrics = lines.objects()?,
-                "levels" => all.levels = lines.objects()?,
-                "members" => all.members = lines.members(all.levels.len(), all.nodes.len())?,
-                "minorities" => all.minorities = lines.objects()?,
-                "minority members" => {
-                    all.minority_members = lines.members(all.minorities.len(), all.nodes.len())?;
-                }
-                "repeats" => all.repeats = lines.objects()?,
-                "deviations" => all.read_deviations(&mut lines)?,
-                other => return Err(TableError::unknown(other)),
+    pub(super) fn of(gathered: &Gathered, place: &Place) -> Self {
+        let places = Places::of(place, &gathered.names);
+        let latest: Vec<&Run> =
+            gathered.check_ups.values().map(|check_ups| &gathered.runs[check_ups.latest]).collect();
+        let strata: Vec<(&str, &str, u32)> =
+            latest.iter().map(|run| stratum(&run.row)).collect::<BTreeSet<_>>().into_iter().collect();
+        let steal_most = steal_most(&latest);
+        let node = |(run, (name, check_ups)): (&&Run, (&String, &CheckUps))| {
+            let row = &run.row;
+            let of = |factor: &[&str]| places.level(name, factor).map(str::to_owned);
+            let is_above = |share: Option<f64>, most: f64| share.is_some_and(|share| share > most);
+            Node {
+                stratum: strata.binary_search(&stratum(row)).unwrap_or_default(),
+                name: name.clone(),
+                run_id: row.run_id.clone(),
+                started_utc: row.started_utc.clone(),
+                runs: check_ups.count,
+                is_two_machines: check_ups.serials.len() > 1,
+                is_busy: is_above(row.others_share, OTHERS_MOST) || is_above(row.steal_share, steal_most),
+                is_guest: row.hypervisor.is_some(),
+                others_share: row.others_share,
+                steal_share: row.steal_share,
+                is_partial: row.partial.is_some(),
+                rack: of(&["rack"]),
+                chassis: of(&["chassis"]),
+                slot: of(&["slot", "position"]),
             }
+        };
+        let nodes: Vec<Node> = latest.iter().zip(&gathered.check_ups).map(node).collect();
+        let about = |(index, (_, preset, kernel_set_version)): (usize, &(&str, &str, u32))| {
+            let own = latest.iter().zip(&nodes).filter(|(_, node)| node.stratum == index);
+            let mut models = own.filter_map(|(run, _)| run.row.cpu_model.clone());
+            Stratum {
+                cpu_model: models.next().unwrap_or_else(|| "unknown CPU".to_owned()),
+                preset: (*preset).to_owned(),
+                kernel_set_version: *kernel_set_version,
+            }
+        };
+        let mut tables = Self {
+            strata: strata.iter().enumerate().map(about).collect(),
+            missing: places.missing(&gathered.check_ups),
+            levels: levels(gathered, &latest, &nodes, &places),
+            minorities: minorities(gathered, &latest, &nodes),
+            repeats: repeats(gathered),
+            nodes,
+            ..Self::default()
+        };
+        tables.place_nodes();
+        for stratum in 0..tables.strata.len() {
+            tables.add_numbers(gathered, &latest, stratum);
         }
-        Ok(all)
+        tables
     }
 
-    fn read_deviations(&mut self, lines: &mut Lines<impl BufRead>) -> Result<(), TableError> {
-        let count = self.strata.len();
-        let (node_places, nodes) = places(self.nodes.iter().map(|node| node.stratum), count);
-        let (metric_places, metrics) = places(self.metrics.iter().map(|metric| metric.stratum), count);
-        let mut deviations: Vec<Deviations> =
-            nodes.iter().zip(&metrics).map(|(nodes, metrics)| Deviations::new(*nodes, *metrics)).collect();
-        let mut rows = 0;
-        lines.numbers(|[metric, node, millionths]| {
-            let (metric, node) = (usize::try_from(metric).ok()?, usize::try_from(node).ok()?);
-            let (place, unit) = (*metric_places.get(metric)?, *node_places.get(node)?);
-            let stratum = self.metrics[metric].stratum;
-            if stratum == self.nodes[node].stratum {
-                deviations.get_mut(stratum)?.set(place, unit, (millionths as f64 * 1e-6) as f32);
+    fn place_nodes(&mut self) {
+        let mut counts = vec![0; self.strata.len()];
+        for node in &self.nodes {
+            self.node_places.push(counts[node.stratum]);
+            counts[node.stratum] += 1;
+        }
+    }
+
+    /// The metrics of a stratum and how far its nodes are from the median of those that are quiet.
+    fn add_numbers(&mut self, gathered: &Gathered, latest: &[&Run], stratum: usize) {
+        let mut columns: HashMap<u32, Column> = HashMap::new();
+        let mut units = 0;
+        for (index, run) in
+            latest.iter().enumerate().filter(|(index, _)| self.nodes[*index].stratum == stratum)
+        {
+            units += 1;
+            for (heading, log) in &run.values {
+                let heading = gathered.headings.of(*heading);
+                let column = columns.entry(heading.key).or_default();
+                match column.families.iter_mut().find(|(family, _)| *family == heading.family) {
+                    Some((_, count)) => *count += 1,
+                    None => column.families.push((heading.family, 1)),
+                }
+                column.socket = column.socket.or(heading.socket);
+                column.values.push((self.node_places[index], !self.nodes[index].is_busy, *log));
             }
-            rows += 1;
-            Some(())
-        })?;
-        (self.node_places, self.metric_places) = (node_places, metric_places);
-        (self.deviations, self.rows) = (deviations, rows);
-        Ok(())
+        }
+        let with_centre = |(key, column): (u32, Column)| {
+            let quiet = column.values.iter().filter(|(_, is_quiet, _)| *is_quiet).map(|(.., log)| *log);
+            let centre = median(&quiet.collect::<Vec<f64>>())?;
+            Some((gathered.words.of(key), column, centre))
+        };
+        let mut columns: Vec<(&String, Column, f64)> = columns.into_iter().filter_map(with_centre).collect();
+        columns.sort_by_key(|(key, ..)| *key);
+        let mut deviations = Deviations::new(units, columns.len());
+        for (metric, (key, column, centre)) in columns.into_iter().enumerate() {
+            self.rows += column.values.len();
+            for (unit, _, log) in &column.values {
+                let steps = ((log - centre) * STEPS).round();
+                deviations.set(metric, *unit, (steps * STEP) as f32);
+            }
+            let family = column.family().map_or_else(String::new, |family| gathered.words.of(family).clone());
+            self.metrics.push(Metric { stratum, key: key.clone(), family, socket: column.socket });
+        }
+        self.deviations.push(deviations);
     }
 }
 
-/// The place of each in its stratum, and how many each stratum has.
-fn places(strata: impl Iterator<Item = usize>, count: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut counts = vec![0; count];
-    let places = strata.map(|stratum| {
-        counts.get_mut(stratum).map_or(usize::MAX, |next| {
-            *next += 1;
-            *next - 1
-        })
-    });
-    (places.collect(), counts)
+/// The numbers of one metric.
+#[derive(Debug, Default)]
+struct Column {
+    /// The place of the node, whether it is quiet, and the number.
+    values: Vec<(usize, bool, f64)>,
+    /// Families with how many numbers are of each.
+    families: Vec<(u32, usize)>,
+    socket: Option<i64>,
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const HEAD: &str = ":strata\n{\"cpu_model\":\"x\",\"preset\":\"quick\",\"kernel_set_version\":1}\n";
-
-    #[test]
-    fn foreign_and_broken_lines_are_named_and_never_panic() {
-        for (text, part) in [
-            ("", "stopped in table before the first"),
-            (":strata\n", "stopped in table strata"),
-            (":strata\nx\n:end\n", "printed \"x\" in table strata"),
-            (":surprise\n:end\n", "in table surprise"),
-            (":members\n0,0\n:end\n", "printed \"0,0\" in table members"),
-            (":deviations\n0,0,1\n:end\n", "in table deviations"),
-            (":deviations\n1\n:end\n", "in table deviations"),
-        ] {
-            let error = Tables::read(text.as_bytes()).expect_err(text).to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
-        let read = Tables::read(format!("noise\n{HEAD}:end\n").as_bytes()).expect("tables");
-        assert_eq!(read.strata[0].cpu_model, "x");
+impl Column {
+    /// That of the most numbers, the first of several.
+    fn family(&self) -> Option<u32> {
+        let most = self.families.iter().map(|(_, count)| *count).max();
+        self.families.iter().find(|(_, count)| Some(*count) == most).map(|(family, _)| *family)
     }
+}
 
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in "(:strata|:nodes|:members|:deviations|:end|[0-9]{1,3}|,|-|\\{\\}|\n){0,40}") {
-            let _ = Tables::read(format!("{HEAD}{text}\n:end\n").as_bytes());
+/// What is never mixed.
+fn stratum(row: &NodeRow) -> (&str, &str, u32) {
+    (row.cpu_model.as_deref().unwrap_or_default(), &row.preset, row.kernel_set_version)
+}
+
+fn steal_most(latest: &[&Run]) -> f64 {
+    let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.steal_share).collect();
+    let usual = median(&shares).zip(median_absolute_deviation(&shares));
+    usual.map_or(STEAL_MOST, |(median, deviation)| STEAL_MOST.max(median + STEAL_DEVIATIONS * deviation))
+}
+
+fn repeats(gathered: &Gathered) -> Vec<Repeat> {
+    let runs = gathered.repeats.iter().map(|index| &gathered.runs[*index]);
+    let repeat = |run: &Run| {
+        let mut values = BTreeMap::new();
+        for (heading, log) in &run.values {
+            let key = gathered.words.of(gathered.headings.of(*heading).key);
+            let value = values.entry(key.clone()).or_insert(*log);
+            *value = value.max(*log);
         }
-    }
+        Repeat {
+            experiment: run.row.experiment.clone(),
+            arm: run.row.arm.clone(),
+            node: run.row.node.clone(),
+            run_id: run.row.run_id.clone(),
+            values,
+        }
+    };
+    runs.filter(|run| !run.values.is_empty()).map(repeat).collect()
 }

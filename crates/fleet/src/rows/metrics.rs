@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use machine::{CpuId, CpuSet, NodeId};
-use record::{ChaseOrder, MetricRow, Quality, Record, Spread};
+use record::{ChaseOrder, MetricRow, NodeRow, Quality, Record, Spread};
 use stats::{Interval, RowClass};
 
 /// Reads of a coarse clock are left out, as comparisons leave them out: in unchanged runs they take 18 or 28 cycles, by where code
@@ -14,7 +14,7 @@ use stats::{Interval, RowClass};
 const COARSE: &str = "_COARSE)";
 
 /// The unit of a number, and which direction is the good one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Nanoseconds,
     BytesPerSecond,
@@ -57,7 +57,7 @@ struct Heading<'p> {
 }
 
 /// A number with its interval.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Number {
     value: f64,
     interval: Option<Interval>,
@@ -71,17 +71,93 @@ impl Number {
     }
 }
 
-/// Rows in the making.
+/// A number of a run, under the name by which nodes are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    metric: String,
+    cpu: Option<String>,
+    socket: Option<i64>,
+    mem_node: Option<u32>,
+    class: RowClass,
+    unit: Unit,
+    number: Number,
+}
+
+impl Measured {
+    /// What is compared between nodes.
+    pub fn key(&self) -> String {
+        key(&self.metric, self.cpu.as_deref(), self.mem_node)
+    }
+
+    /// Its class.
+    pub fn family(&self) -> &'static str {
+        self.class.name()
+    }
+
+    /// The package of its CPUs, if it is one.
+    pub fn socket(&self) -> Option<i64> {
+        self.socket
+    }
+
+    /// As a logarithm of which more is worse; `None` if it has no single value.
+    pub fn worse_log(&self) -> Option<f64> {
+        worse_log(self.number.value, self.unit.higher_is_better(), self.number.quality)
+    }
+
+    /// As a row of a run.
+    pub(super) fn row(&self, run: &NodeRow) -> MetricRow {
+        MetricRow {
+            node: run.node.clone(),
+            run_id: run.run_id.clone(),
+            started_utc: run.started_utc.clone(),
+            boot_id: run.boot_id.clone(),
+            tool_version: run.tool_version.clone(),
+            kernel_set_version: run.kernel_set_version,
+            preset: run.preset.clone(),
+            experiment: run.experiment.clone(),
+            arm: run.arm.clone(),
+            metric: self.metric.clone(),
+            family: self.family().to_owned(),
+            cpu: self.cpu.clone(),
+            socket: self.socket,
+            mem_node: self.mem_node,
+            unit: self.unit.name().to_owned(),
+            higher_is_better: self.unit.higher_is_better(),
+            n: self.number.windows as u64,
+            estimate: self.number.value,
+            ci_lo: self.number.interval.map(|interval| interval.low),
+            ci_hi: self.number.interval.map(|interval| interval.high),
+            quality: self.number.quality,
+            others_share: run.others_share,
+            steal_share: run.steal_share,
+            partial: run.partial.is_some(),
+        }
+    }
+}
+
+/// What is compared between nodes: sockets of a node are never mixed.
+pub(crate) fn key(metric: &str, cpu: Option<&str>, mem_node: Option<u32>) -> String {
+    let cpu = cpu.map_or_else(String::new, |cpu| format!(" cpu {cpu}"));
+    let node = mem_node.map_or_else(String::new, |node| format!(" node {node}"));
+    [metric, &cpu, &node].concat()
+}
+
+/// A number as a logarithm of which more is worse; `None` if it has no single value.
+pub(crate) fn worse_log(value: f64, higher_is_better: bool, quality: Quality) -> Option<f64> {
+    let is_one = value > 0.0 && value.is_finite() && quality != Quality::Unstable;
+    is_one.then(|| if higher_is_better { -value.ln() } else { value.ln() })
+}
+
+/// Numbers in the making.
 struct Numbers<'r> {
     record: &'r Record,
-    common: &'r MetricRow,
-    rows: Vec<MetricRow>,
-    seen: BTreeSet<(String, Option<String>, Option<u32>)>,
+    rows: Vec<Measured>,
+    seen: BTreeSet<String>,
 }
 
 /// Every number of a record.
-pub(super) fn metrics(record: &Record, common: &MetricRow) -> Vec<MetricRow> {
-    let mut numbers = Numbers { record, common, rows: Vec::new(), seen: BTreeSet::new() };
+pub(super) fn numbers(record: &Record) -> Vec<Measured> {
+    let mut numbers = Numbers { record, rows: Vec::new(), seen: BTreeSet::new() };
     numbers.bandwidths();
     numbers.latencies();
     numbers.translation();
@@ -104,26 +180,20 @@ impl Numbers<'_> {
             Place::Machine => None,
         };
         let mem_node = heading.memory.map(|node| node.0);
-        if !self.seen.insert((heading.metric.clone(), cpu.clone(), mem_node)) {
+        if !self.seen.insert(key(&heading.metric, cpu.as_deref(), mem_node)) {
             return;
         }
         // An interval that does not hold its number, or has no ends, is no interval of it.
         let interval = number.interval.filter(|interval| interval.contains(number.value));
         let interval = interval.filter(|interval| interval.low.is_finite() && interval.high.is_finite());
-        self.rows.push(MetricRow {
+        self.rows.push(Measured {
             metric: heading.metric,
-            family: heading.class.name().to_owned(),
             cpu,
             socket: self.socket(heading.place),
             mem_node,
-            unit: heading.unit.name().to_owned(),
-            higher_is_better: heading.unit.higher_is_better(),
-            n: number.windows as u64,
-            estimate: number.value,
-            ci_lo: interval.map(|interval| interval.low),
-            ci_hi: interval.map(|interval| interval.high),
-            quality: number.quality,
-            ..self.common.clone()
+            class: heading.class,
+            unit: heading.unit,
+            number: Number { interval, ..number },
         });
     }
 

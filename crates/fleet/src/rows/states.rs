@@ -1,8 +1,7 @@
 //! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings, tests for silent data corruption.
 
 use record::{
-    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, ScreenedTest, StateKind, StateRow,
-    WorkaroundState,
+    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, StateKind, StateRow, WorkaroundState,
 };
 
 /// The states of a record.
@@ -122,7 +121,7 @@ fn settings(record: &Record) -> Vec<StateRow> {
     states
 }
 
-/// Tests for silent data corruption: results whose answer is known, in-field scans of the kernel, OpenDCDiag.
+/// Tests for silent data corruption: results whose answer is known, in-field scans of the kernel.
 fn corruption(record: &Record) -> Vec<StateRow> {
     let sdc = |id: String, value: &str| valued(StateKind::Sdc, id, value);
     let checked = &record.cores.checked;
@@ -135,11 +134,6 @@ fn corruption(record: &Record) -> Vec<StateRow> {
         states.extend(
             image.map(|image| valued(StateKind::Setting, format!("ifs/{}/image", scan.device), image)),
         );
-    }
-    if let Some(screening) = &record.screening {
-        states.push(sdc("opendcdiag".to_owned(), &screening.exit));
-        let test = |one: &ScreenedTest| sdc(format!("opendcdiag/{}", one.test), &one.result);
-        states.extend(screening.tests.iter().map(test));
     }
     states
 }

@@ -1,22 +1,15 @@
-//! Whole checks through DuckDB: planted faults are found, nothing else is, and neither order, names nor units matter.
+//! Whole checks: planted faults are found, nothing else is, and neither order, names nor units matter.
+
+mod synthetic;
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use fleet::check::{Tables, judge};
-use fleet::sql::{self, Place, RowForm};
-use fleet::synthetic::{Noise, Planted, Sinks, Synthetic};
+use fleet::check::{Gathered, Place, judge};
+use fleet::inventory::Inventory;
 use record::{FleetCheck, FleetVerdict};
-
-fn has_duckdb() -> bool {
-    let is_there = Command::new("duckdb").arg("--version").output().is_ok();
-    if !is_there {
-        println!("skipped: no duckdb in PATH; pip install duckdb-cli");
-    }
-    is_there
-}
+use synthetic::{Noise, Planted, Sinks, Synthetic};
 
 fn small(is_faulty: bool, noise: Noise) -> Synthetic {
     Synthetic { nodes: 256, metrics: 363, seed: 3, noise, busy: 12, shares_known: true, is_faulty }
@@ -33,20 +26,15 @@ fn written(fleet: &Synthetic, folder: &Path) -> Planted {
     planted
 }
 
-/// The answer by DuckDB, or what it complained of.
-fn checked(folder: &Path) -> Result<FleetCheck, String> {
-    let inventory = folder.join("inventory.csv");
-    let script = sql::check(folder, RowForm::Ndjson, &Place::Inventory(&inventory, ','));
-    let mut child = Command::new("duckdb")
-        .args(["-batch", "-bail", "-init", "", ":memory:"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("duckdb starts");
-    child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("it reads");
-    let tables = Tables::read(BufReader::new(child.stdout.take().expect("a pipe")));
-    let _ = child.wait();
-    tables.map(|tables| judge(tables, None)).map_err(|error| error.to_string())
+/// The answer to the rows in a folder.
+fn checked(folder: &Path) -> FleetCheck {
+    let file = |name: &str| BufReader::new(File::open(folder.join(name)).expect("rows"));
+    let inventory = fs::read_to_string(folder.join("inventory.csv")).expect("an inventory");
+    let place = Place::Inventory(Inventory::parse(&inventory).expect("a column of nodes"));
+    let mut gathered = Gathered::default();
+    let [nodes, states, metrics] = ["nodes.ndjson", "states.ndjson", "metrics.ndjson"].map(file);
+    gathered.add_rows(nodes, states, metrics).expect("readable");
+    judge(&gathered, &place, None)
 }
 
 /// What must not change: the answer without names.
@@ -62,30 +50,24 @@ fn outline(found: &FleetCheck) -> Vec<String> {
 
 #[test]
 fn planted_faults_are_found_and_nothing_else_is() {
-    if !has_duckdb() {
-        return;
-    }
     for noise in [Noise::Normal, Noise::Heavy] {
         let folder = tempfile::tempdir().expect("a folder");
         let planted = written(&small(true, noise), folder.path());
-        let found = checked(folder.path()).expect("an answer");
+        let found = checked(folder.path());
         assert_eq!(planted.missed(&found), [""; 0], "{}", found.sentence);
         assert_eq!(planted.invented(&found), [Vec::<String>::new(), Vec::new()], "{}", found.sentence);
         assert_eq!(found.verdict, FleetVerdict::Odd);
-        let screened = found.minorities.iter().find(|one| one.id == "opendcdiag").expect("planted");
+        let screened = found.minorities.iter().find(|one| one.id == "ifs/0").expect("planted");
         assert_eq!(screened.explained_by, ["bios_version=1.3", "rack=r001"]);
     }
 }
 
 #[test]
 fn a_healthy_fleet_is_uniform_and_its_busy_nodes_are_busy_whether_they_say_so_or_not() {
-    if !has_duckdb() {
-        return;
-    }
     for shares_known in [true, false] {
         let folder = tempfile::tempdir().expect("a folder");
         let planted = written(&Synthetic { shares_known, ..small(false, Noise::Heavy) }, folder.path());
-        let found = checked(folder.path()).expect("an answer");
+        let found = checked(folder.path());
         assert_eq!(planted.missed(&found), [""; 0], "{shares_known}: {}", found.sentence);
         assert_eq!(found.verdict, FleetVerdict::Uniform, "{shares_known}: {}", found.sentence);
     }
@@ -100,12 +82,9 @@ fn rewritten(folder: &Path, name: &str, change: impl Fn(Vec<String>) -> Vec<Stri
 
 #[test]
 fn order_of_rows_names_of_nodes_and_units_change_no_verdict() {
-    if !has_duckdb() {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     written(&small(true, Noise::Heavy), folder.path());
-    let before = outline(&checked(folder.path()).expect("an answer"));
+    let before = outline(&checked(folder.path()));
     for name in ["metrics.ndjson", "nodes.ndjson", "states.ndjson"] {
         rewritten(folder.path(), name, |lines| {
             let mut lines = lines;
@@ -113,7 +92,7 @@ fn order_of_rows_names_of_nodes_and_units_change_no_verdict() {
             lines
         });
     }
-    assert_eq!(outline(&checked(folder.path()).expect("an answer")), before, "order");
+    assert_eq!(outline(&checked(folder.path())), before, "order");
     // Names in another order; nanoseconds become picoseconds and seconds.
     let renamed = |line: String| {
         let Some((before, rest)) = line.split_once("\"node\":\"n") else { return line };
@@ -141,16 +120,13 @@ fn order_of_rows_names_of_nodes_and_units_change_no_verdict() {
         };
         lines.into_iter().map(scaled).collect()
     });
-    let after = checked(folder.path()).expect("an answer");
+    let after = checked(folder.path());
     assert_eq!(outline(&after), before, "names and units");
     assert!(after.suspects.iter().all(|one| one.node.starts_with("'; -- <b>")), "{:?}", after.suspects);
 }
 
 #[test]
 fn few_nodes_broken_lines_and_clocks_apart_are_told_and_never_fatal() {
-    if !has_duckdb() {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     written(&Synthetic { nodes: 3, busy: 0, ..small(false, Noise::Normal) }, folder.path());
     rewritten(folder.path(), "nodes.ndjson", |lines| {
@@ -160,7 +136,7 @@ fn few_nodes_broken_lines_and_clocks_apart_are_told_and_never_fatal() {
         lines
     });
     rewritten(folder.path(), "inventory.csv", |lines| [lines, vec!["ghost,r1,c1,1,x".to_owned()]].concat());
-    let found = checked(folder.path()).expect("an answer");
+    let found = checked(folder.path());
     assert_eq!(found.verdict, FleetVerdict::CannotTell);
     assert!(found.sentence.starts_with("undetermined: 3 nodes;"), "{}", found.sentence);
     for part in ["without a check-up: ghost", "clock is 30 days", "too few to be compared: 3 nodes (3 quiet)"]
@@ -171,9 +147,6 @@ fn few_nodes_broken_lines_and_clocks_apart_are_told_and_never_fatal() {
 
 #[test]
 fn presets_are_never_mixed_and_a_node_counts_once() {
-    if !has_duckdb() {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     written(&Synthetic { busy: 0, ..small(false, Noise::Normal) }, folder.path());
     rewritten(folder.path(), "nodes.ndjson", |lines| {
@@ -188,7 +161,7 @@ fn presets_are_never_mixed_and_a_node_counts_once() {
         lines.push(older.replace("\"file\":", "\"serials_hash\":\"b\",\"file\":"));
         lines
     });
-    let found = checked(folder.path()).expect("an answer");
+    let found = checked(folder.path());
     assert_eq!(found.verdict, FleetVerdict::Uniform, "{}", found.sentence);
     assert_eq!(found.nodes.len(), 256);
     let nodes: Vec<usize> = found.strata.iter().map(|stratum| stratum.nodes).collect();

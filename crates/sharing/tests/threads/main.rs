@@ -19,12 +19,8 @@ fn threads_of_a_live_process_are_seen_with_what_they_touch() {
     let stop = AtomicBool::new(false);
     let block = || Arc::new((0..1 << 15).map(AtomicU64::new).collect::<Vec<_>>());
     let (common, own) = (block(), block());
-    let options = ProfileOptions {
-        rate_hz: 1000.0,
-        limit: Some(Duration::from_secs(20)),
-        memory_samples: Some(60),
-        ..ProfileOptions::default()
-    };
+    let options =
+        ProfileOptions { rate_hz: 1000.0, limit: Some(Duration::from_secs(20)), memory_samples: Some(60) };
     let profile = thread::scope(|scope| {
         for (name, block) in [("one", &common), ("other", &common), ("stranger", &own)] {
             let stop = &stop;

@@ -133,7 +133,6 @@ fn of_records() -> Vec<(&'static str, Value)> {
         ("fleet-states", schema_for!(record::StateRow).to_value()),
         ("fleet-unread", schema_for!(record::UnreadFile).to_value()),
         ("fleet-check", schema_for!(record::FleetCheck).to_value()),
-        ("fleet-since", schema_for!(record::FleetSince).to_value()),
     ]
 }
 

@@ -1,13 +1,12 @@
 //! Pages of saved documents, which are made up and small enough to check by hand.
 
 use record::{
-    Bill, ComparisonTable, ExperimentOutcome, FlawVerdict, FleetCheck, FleetRows, FleetSince, GuardOutcome,
+    Bill, ComparisonTable, ExperimentOutcome, FlawVerdict, FleetCheck, FleetRows, GuardOutcome,
     HistoryListing, PlaceOutcome, RebootOutcome, Record,
 };
 use report::{
     FlawList, Page, bill_page, comparison_page, experiment_page, flaws_page, fleet_check_page,
-    fleet_rows_page, fleet_since_page, guard_baseline_page, guard_page, history_page, place_page,
-    reboots_page,
+    fleet_rows_page, guard_baseline_page, guard_page, history_page, place_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -50,7 +49,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
     let rows: FleetRows = saved!("fleet-rows");
-    let (fleet, since): (FleetCheck, FleetSince) = (saved!("fleet-check"), saved!("fleet-since"));
+    let fleet: FleetCheck = saved!("fleet-check");
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
@@ -74,6 +73,5 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("flaws-all", flaws(true)),
         ("fleet-check", fleet_check_page(&fleet)),
         ("fleet-check-empty", fleet_check_page(&FleetCheck::default())),
-        ("fleet-since", fleet_since_page(&since)),
     ]
 }

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context;
-use fleet::rows::{AS_PARQUET, to_parquet};
+use fleet::rows::RowForm;
 use host::live::WriteError;
 use record::FleetTable;
 
-use super::Taker;
-use crate::fleet::duckdb;
+use super::rows::Taker;
 
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -19,6 +18,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Files in the making.
 pub(super) struct RowFiles {
     folder: PathBuf,
+    form: RowForm,
     files: Vec<(FleetTable, Temporary, BufWriter<File>)>,
 }
 
@@ -37,20 +37,23 @@ impl RowFiles {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn begin(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn begin(folder: &Path, form: RowForm) -> anyhow::Result<Self> {
         let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
         fs::create_dir_all(folder)
             .map_err(|source| WriteError::Directory { path: folder.to_owned(), source })?;
         let begin = |table: FleetTable| -> anyhow::Result<_> {
-            let path = folder.join(format!("{table}.ndjson.{}.tmp", process::id()));
+            let path = folder.join(format!("{table}.{}.{}.tmp", form.ending(), process::id()));
             let file = File::create(&path).map_err(|source| failed(&path, source))?;
-            Ok((table, Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file)))
+            let (temporary, mut file) = (Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file));
+            let written = file.write_all(form.head(table).as_bytes());
+            written.map_err(|source| failed(&temporary.0, source))?;
+            Ok((table, temporary, file))
         };
         let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
-        Ok(Self { folder: folder.to_owned(), files: files? })
+        Ok(Self { folder: folder.to_owned(), form, files: files? })
     }
 
-    /// Puts every file in its place, and removes Parquet of older rows.
+    /// Puts every file in its place.
     ///
     /// # Errors
     /// What could not be written; the files that were there stay.
@@ -63,11 +66,10 @@ impl RowFiles {
         }
         let mut names = Vec::new();
         for (table, temporary, _) in &self.files {
-            // Usually there is none.
-            let _ = fs::remove_file(self.folder.join(format!("{table}.parquet")));
-            let path = self.folder.join(format!("{table}.ndjson"));
+            let name = format!("{table}.{}", self.form.ending());
+            let path = self.folder.join(&name);
             fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
-            names.push(format!("{table}.ndjson"));
+            names.push(name);
         }
         Ok(names)
     }
@@ -85,21 +87,4 @@ impl Taker for RowFiles {
             .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
             .context("the rows are not written")
     }
-}
-
-/// Makes Parquet of the rows in a folder.
-///
-/// # Errors
-/// What DuckDB said, or a file that cannot be put in its place.
-pub(super) fn write_parquet(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let ending = format!(".{}.tmp", process::id());
-    let begun = AS_PARQUET.map(|table| Temporary(folder.join(format!("{table}.parquet{ending}"))));
-    duckdb::run(&to_parquet(folder, &ending), |_| Ok(()))?;
-    let mut names = Vec::new();
-    for (table, temporary) in AS_PARQUET.iter().zip(&begun) {
-        let path = folder.join(format!("{table}.parquet"));
-        fs::rename(&temporary.0, &path).map_err(|source| WriteError::File { path, source })?;
-        names.push(format!("{table}.parquet"));
-    }
-    Ok(names)
 }

@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use fleet::node::{NodeName, NodeNameError, run_name};
-use fleet::opendcdiag;
 use fleet::rows::{Origin, flatten};
 use host::live::{create_atomically, host_name};
 use host::{Root, smbios};
 use machine::counted;
-use record::{Engine, Provenance, Record, Screening, Severity};
+use record::{Engine, Provenance, Record, Severity};
 
 use crate::arguments::Global;
-use crate::store::{Folder, read_bounded};
+use crate::store::Folder;
 use crate::{output, show};
 
 const HEADING: &str = "For a fleet";
@@ -26,8 +25,6 @@ const ENGINE_VARIABLE: &str = "SIDESTEP_ENGINE";
 const JOB_VARIABLE: &str = "SIDESTEP_JOB";
 /// Names of jobs are shorter.
 const WORD_LETTERS_MAX: usize = 100;
-/// A log of OpenDCDiag is smaller: some lines for each test, and those of each thread that failed.
-const LOG_BYTES_MAX: u64 = 64 << 20;
 /// The key of the serial numbers, beside the folders of the nodes: a secret of who may read and write here.
 const KEY_NAME: &str = "serials.key";
 const KEY_MODE: u32 = 0o600;
@@ -42,9 +39,6 @@ pub(crate) struct DropArguments {
     /// Name of this node; else SLURMD_NODENAME or NODE_NAME, or the host name with --host-name
     #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_name)]
     pub(crate) node: Option<NodeName>,
-    /// Add what OpenDCDiag found on this node: the file of its option -o, or what opendcdiag -Y printed
-    #[arg(help_heading = HEADING, long, value_name = "FILE", requires = "drop")]
-    pub(crate) opendcdiag: Option<PathBuf>,
     /// The experiment that this run is a part of; without it, it is an ordinary check-up
     #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_word)]
     pub(crate) experiment: Option<String>,
@@ -65,13 +59,13 @@ fn parse_word(text: &str) -> Result<String, String> {
 }
 
 /// Where the record of this node goes, and what it says of the fleet.
-pub(crate) struct Dropped {
+pub(crate) struct FleetRecord {
     drop: PathBuf,
     node: NodeName,
     arguments: DropArguments,
 }
 
-impl Dropped {
+impl FleetRecord {
     /// Nothing, unless the run is for a fleet.
     ///
     /// # Errors
@@ -104,17 +98,6 @@ impl Dropped {
         }
     }
 
-    /// What OpenDCDiag found before, where its log was given.
-    ///
-    /// # Errors
-    /// The log cannot be read.
-    pub(crate) fn screening(&self) -> anyhow::Result<Option<Screening>> {
-        let Some(path) = &self.arguments.opendcdiag else { return Ok(None) };
-        let bytes = read_bounded(path, LOG_BYTES_MAX, "log of OpenDCDiag")?;
-        let unread = || format!("cannot read {}", path.display());
-        Ok(Some(opendcdiag::screening(&String::from_utf8_lossy(&bytes)).with_context(unread)?))
-    }
-
     /// The folder of this node, with the record as it was begun.
     ///
     /// # Errors
@@ -134,7 +117,7 @@ impl Dropped {
         if global.quiet {
             return Ok(String::new());
         }
-        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.metrics.len());
+        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));
@@ -227,23 +210,16 @@ mod tests {
 
     #[test]
     fn a_run_that_is_for_no_fleet_needs_no_name_and_a_named_one_gets_its_folder() {
-        assert!(Dropped::of(&DropArguments::default(), false).expect("nothing to name").is_none());
+        assert!(FleetRecord::of(&DropArguments::default(), false).expect("nothing to name").is_none());
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let log = folder.path().join("log.yaml");
         let arguments = DropArguments {
             drop: Some(folder.path().to_owned()),
             node: Some(NodeName::parse("n1").expect("a name")),
-            opendcdiag: Some(log.clone()),
             experiment: Some("e".to_owned()),
             arm: Some("a".to_owned()),
         };
-        let dropped = Dropped::of(&arguments, false).expect("a name").expect("for a fleet");
+        let dropped = FleetRecord::of(&arguments, false).expect("a name").expect("for a fleet");
         let mut record = Record { schema: record::SCHEMA, ..Record::default() };
-        std::fs::write(&log, "tests:\n").expect("room");
-        let error = format!("{:#}", dropped.screening().expect_err("no log"));
-        assert!(error.contains("log.yaml: it has no line \"command-line: \""), "{error}");
-        std::fs::write(&log, "command-line: 'x'\nversion: 1\nexit: pass\n").expect("room");
-        record.screening = dropped.screening().expect("a log");
         record.provenance.started_utc = "2026-11-26T04:54:12Z".to_owned();
         dropped.describe(&mut record.provenance);
         let provenance = &record.provenance;

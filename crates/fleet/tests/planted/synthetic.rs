@@ -1,4 +1,4 @@
-//! Fleets that are made up, with faults that are known: for tests and evidence.
+//! Fleets that are made up, with faults that are known: for tests.
 
 use std::io::{self, Write};
 
@@ -30,95 +30,70 @@ const RACK_SLOW: f64 = 0.015;
 const HALF: std::ops::Range<usize> = 300..303;
 /// Drift of the rack whose clocks drift.
 const DRIFT_PPB: f64 = 800.0;
-/// The fewest metrics and nodes that hold all faults.
-pub const FEWEST: (usize, usize) = (303, 256);
 
 /// How numbers vary.
-#[derive(Debug, Clone)]
-pub enum Noise {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Noise {
     /// Normal.
     Normal,
     /// Student's t with three degrees of freedom.
     Heavy,
-    /// As those of real check-ups, of which each node draws one.
-    Real(RealRuns),
-}
-
-/// Check-ups of real machines, all with the same metrics.
-#[derive(Debug, Clone, Default)]
-pub struct RealRuns {
-    /// Family and name of each metric, all of which are times.
-    pub metrics: Vec<(String, String)>,
-    /// The check-ups.
-    pub runs: Vec<RealRun>,
-}
-
-/// A check-up of a real machine.
-#[derive(Debug, Clone, Default)]
-pub struct RealRun {
-    /// The shares of others and of steal.
-    pub shares: [Option<f64>; 2],
-    /// By metric its number, where it has one.
-    pub times: Vec<Option<f64>>,
 }
 
 impl Noise {
-    /// The logarithm of a node's number above `level`; `None` where its check-up has none.
-    fn draw(&self, random: &mut Random, base: usize, metric: usize, level: f64) -> Option<f64> {
-        Some(match self {
+    fn draw(self, random: &mut Random) -> f64 {
+        match self {
             Self::Normal => OF_METRIC * random.normal(),
             Self::Heavy => {
                 let chi: f64 = (0..FREEDOM).map(|_| random.normal().powi(2)).sum();
                 OF_METRIC * random.normal() / (chi / f64::from(FREEDOM)).sqrt()
             }
-            // Nodes of one base would else be the same.
-            Self::Real(real) => OF_NODE * random.normal() + real.runs[base].times[metric]?.ln() - level.ln(),
-        })
+        }
     }
 }
 
 /// A fleet to be made.
 #[derive(Debug, Clone)]
-pub struct Synthetic {
+pub(crate) struct Synthetic {
     /// Nodes.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// Metrics of each.
-    pub metrics: usize,
+    pub(crate) metrics: usize,
     /// Of all that is drawn.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// How numbers vary.
-    pub noise: Noise,
+    pub(crate) noise: Noise,
     /// Nodes beside other work.
-    pub busy: usize,
+    pub(crate) busy: usize,
     /// Whether records say so.
-    pub shares_known: bool,
+    pub(crate) shares_known: bool,
     /// Whether there are faults.
-    pub is_faulty: bool,
+    pub(crate) is_faulty: bool,
 }
 
 /// Where its rows go.
-pub struct Sinks<'w> {
+pub(crate) struct Sinks<'w> {
     /// Of `metrics`.
-    pub metrics: &'w mut dyn Write,
+    pub(crate) metrics: &'w mut dyn Write,
     /// Of `nodes`.
-    pub nodes: &'w mut dyn Write,
+    pub(crate) nodes: &'w mut dyn Write,
     /// Of `states`.
-    pub states: &'w mut dyn Write,
+    pub(crate) states: &'w mut dyn Write,
     /// The operator's CSV.
-    pub inventory: &'w mut dyn Write,
+    pub(crate) inventory: &'w mut dyn Write,
 }
 
 /// What is known of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Planted {
+pub(crate) struct Planted {
     /// Nodes that are slow, and the one with half a bandwidth.
-    pub nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// Levels that are slow; all names of one are the same nodes.
-    pub levels: Vec<Vec<String>>,
+    pub(crate) levels: Vec<Vec<String>>,
     /// States of a minority: the id, and how many nodes.
-    pub states: Vec<(String, usize)>,
+    pub(crate) states: Vec<(String, usize)>,
     /// Busy nodes.
-    pub busy: Vec<String>,
+    pub(crate) busy: Vec<String>,
 }
 
 /// Where a node is and what is wrong with it.
@@ -131,7 +106,6 @@ struct Node {
     is_busy: bool,
     drifts: bool,
     is_unprotected: bool,
-    base: usize,
 }
 
 impl Synthetic {
@@ -142,7 +116,6 @@ impl Synthetic {
         let place = |node: usize| order.iter().position(|one| *one == node).unwrap_or(usize::MAX);
         let places: Vec<usize> = (0..self.nodes).map(place).collect();
         let [old_rack, drifting_rack] = [1 % racks, 2 % racks];
-        let runs = if let Noise::Real(real) = &self.noise { real.runs.len().max(1) } else { 1 };
         let node = |index: usize| {
             let (rack, place) = (index / RACK, places[index]);
             let newer = if random.unit() < BIOS_SHARE { "2.1" } else { "2.3" };
@@ -156,7 +129,6 @@ impl Synthetic {
                 is_unprotected: at(SLOW_NODES + 1, 1),
                 is_busy: (SLOW_NODES + 2..SLOW_NODES + 2 + self.busy).contains(&place),
                 drifts: self.is_faulty && rack == drifting_rack,
-                base: random.below(runs),
             }
         };
         (0..self.nodes).map(node).collect()
@@ -166,7 +138,7 @@ impl Synthetic {
     ///
     /// # Errors
     /// A sink takes no more.
-    pub fn write(&self, sinks: &mut Sinks<'_>) -> io::Result<Planted> {
+    pub(crate) fn write(&self, sinks: &mut Sinks<'_>) -> io::Result<Planted> {
         let mut random = Random::new(self.seed);
         let nodes = self.draw(&mut random);
         let levels: Vec<f64> = (0..self.metrics).map(|_| (2.0 + random.normal()).exp()).collect();
@@ -177,17 +149,11 @@ impl Synthetic {
             self.write_node(node, &mut random, sinks)?;
             let own = OF_NODE * random.normal();
             for (metric, level) in levels.iter().enumerate() {
-                let Some(noise) = self.noise.draw(&mut random, node.base, metric, *level) else { continue };
-                let mut log = own + self.fault(node, slot, metric) + noise;
+                let mut log = own + self.fault(node, slot, metric) + self.noise.draw(&mut random);
                 if node.is_busy {
                     log += (OF_WORK * random.normal()).abs();
                 }
-                let mut row = row(node, metric, *level, log);
-                if let Noise::Real(real) = &self.noise {
-                    (row.family, row.metric) = real.metrics[metric].clone();
-                    (row.higher_is_better, row.estimate) = (false, level * log.exp());
-                }
-                line(sinks.metrics, &row)?;
+                line(sinks.metrics, &row(node, metric, *level, log))?;
             }
         }
         Ok(self.planted(&nodes))
@@ -208,12 +174,8 @@ impl Synthetic {
 
     fn write_node(&self, node: &Node, random: &mut Random, sinks: &mut Sinks<'_>) -> io::Result<()> {
         let others = if node.is_busy { 0.2 + 0.4 * random.unit() } else { 0.02 * random.unit() };
-        let mut shares =
+        let shares =
             [Some(others), Some(0.001 * random.unit())].map(|share| share.filter(|_| self.shares_known));
-        let mut hypervisor = None;
-        if let Noise::Real(real) = &self.noise {
-            (shares, hypervisor) = (real.runs[node.base].shares, Some("KVM".to_owned()));
-        }
         line(
             sinks.nodes,
             &NodeRow {
@@ -227,7 +189,6 @@ impl Synthetic {
                 kernel_set_version: FIRST_KERNEL_SET,
                 preset: "quick".to_owned(),
                 experiment: "check-up".to_owned(),
-                hypervisor,
                 others_share: shares[0],
                 steal_share: shares[1],
                 metrics: self.metrics as u64,
@@ -256,7 +217,7 @@ impl Synthetic {
         let fails = node.bios == "1.3";
         let screening = StateRow {
             value: Some(if fails { "fail" } else { "pass" }.to_owned()),
-            ..state(StateKind::Sdc, "opendcdiag")
+            ..state(StateKind::Sdc, "ifs/0")
         };
         line(sinks.states, &flaw)?;
         line(sinks.states, &screening)?;
@@ -283,7 +244,7 @@ impl Synthetic {
             ],
             states: vec![
                 ("counters".to_owned(), drifting),
-                ("opendcdiag".to_owned(), failing),
+                ("ifs/0".to_owned(), failing),
                 ("spectre-v2".to_owned(), 1),
             ],
             busy,
@@ -340,13 +301,8 @@ fn row(node: &Node, metric: usize, level: f64, log: f64) -> MetricRow {
 }
 
 impl Planted {
-    /// Faulty nodes that are called busy: they have to be measured again.
-    pub fn busy_instead(&self, found: &FleetCheck) -> usize {
-        found.busy.iter().filter(|one| self.nodes.contains(&one.node)).count()
-    }
-
     /// What was planted and is neither found nor called busy, one line each.
-    pub fn missed(&self, found: &FleetCheck) -> Vec<String> {
+    pub(crate) fn missed(&self, found: &FleetCheck) -> Vec<String> {
         let mut missed: Vec<String> = self
             .nodes
             .iter()
@@ -372,7 +328,7 @@ impl Planted {
     }
 
     /// Nodes and levels that are found and were not planted, one line each: of nodes, then of levels.
-    pub fn invented(&self, found: &FleetCheck) -> [Vec<String>; 2] {
+    pub(crate) fn invented(&self, found: &FleetCheck) -> [Vec<String>; 2] {
         let nodes = found.suspects.iter().filter(|one| !self.nodes.contains(&one.node));
         let is_planted = |one: &record::FleetLevel| {
             let name = format!("{}={}", one.factor, one.level);
@@ -388,7 +344,7 @@ impl Planted {
 
 impl Sinks<'_> {
     /// Names of the files of a folder of rows, in the order of the sinks.
-    pub fn files() -> [String; 4] {
+    pub(crate) fn files() -> [String; 4] {
         let rows = |table: FleetTable| format!("{table}.ndjson");
         let [metrics, nodes, states] = [FleetTable::Metrics, FleetTable::Nodes, FleetTable::States].map(rows);
         [metrics, nodes, states, "inventory.csv".to_owned()]
