@@ -27,7 +27,7 @@ enum Placing {
 
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x, host)")]
+#[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x)")]
 pub(crate) struct ThreadsArguments {
     /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
     #[arg(long, value_name = "COUNTS", value_parser = counts)]

@@ -8,7 +8,7 @@ use models::scheduling::{
 };
 use stats::Interval;
 
-use super::simulated::Simulated;
+use super::simulated::{self, Simulated};
 use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
@@ -35,12 +35,11 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
     ];
     Simulated {
-        subject: words::subject(simulation),
+        subject: simulated::subject(&machine.title),
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
         numbers: numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
-        reasons: words::reasons(simulation),
         about: vec![format!("seed {}", simulation.scenario.seed)],
     }
     .page()

@@ -1,6 +1,5 @@
 //! What a simulation of schedulers says, in words.
 
-use models::memory::HOST;
 use models::scheduling::{
     Gain, GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyGain, PolicyRow, SchedulingMachine,
     SchedulingSimulation,
@@ -10,7 +9,6 @@ use stats::text::listed;
 
 use crate::number::{self, signed_percent};
 use crate::page::Statement;
-use crate::view::simulated;
 
 /// A gain below this is none, in per cent: what a table shows as 0.
 const NOTHING_PERCENT: f64 = 0.05;
@@ -21,19 +19,6 @@ const MISSED_PERCENT: f64 = 1.0;
 pub(super) fn range([low, high]: [f64; 2]) -> String {
     let [first, last] = [low, high].map(signed_percent);
     if first == last { first } else { format!("{} to {last}", first.trim_end_matches(" %")) }
-}
-
-/// Whether the machine is this one, as it was measured.
-fn is_of_measured(simulation: &SchedulingSimulation) -> bool {
-    simulation.machine.name == HOST
-}
-
-pub(super) fn subject(simulation: &SchedulingSimulation) -> String {
-    let title = &simulation.machine.title;
-    if is_of_measured(simulation) {
-        return format!("{title}: simulation from measured costs");
-    }
-    simulated::subject(title)
 }
 
 /// What the policies gain.
@@ -71,11 +56,6 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
     said.push(Statement::faint(scenario(simulation)));
     said
-}
-
-/// Where the reasons of the machine's numbers stand.
-pub(super) fn reasons(simulation: &SchedulingSimulation) -> &'static str {
-    if is_of_measured(simulation) { "--json has each number's source" } else { simulated::IN_THE_FILE }
 }
 
 /// What ran.
