@@ -27,6 +27,6 @@ pub use description::{
 };
 pub use engine::{Engine, Totals};
 pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
-pub use simulation::{GainRow, JoinedNumber, PolicyGain, PolicyRow, SchedulingSimulation, simulate};
+pub use simulation::{GainRow, JoinedNumber, SchedulingSimulation, simulate};
 pub use slowdowns::class_slowdowns;
 pub use throughput::{Gain, Throughput, gain, throughput};

@@ -1,7 +1,6 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
-use machine::Bytes;
 use models::interconnect::{self, FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit};
 use models::memory::{self, MemoryMachine, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
@@ -420,7 +419,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
     for row in &mut drift.rows {
         row.curve.truncate(2);
     }
-    let threads = |machine: &str, policy: Option<Policy>, sharing: [f64; 2]| {
+    let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
         let (pattern, class) = (Pattern::Copies, Class::Integer);
         let scenario = scheduling::Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 };
@@ -437,8 +436,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
         ("simulated-sockets-filtered", sockets("x6440-8384", &filtered, &[])),
         ("simulated-clusters", report::clusters_page(&interconnect::simulate_clusters(&clusters, true))),
         ("simulated-clocks", report::drift_page(&drift)),
-        ("simulated-threads", threads("fx-8150", Some(Policy::ModulesFirst), [0.0; 2])),
-        ("simulated-threads-policies", threads("fx-8150", None, [0.1, 0.1])),
-        ("simulated-threads-sharing", threads("jacobsville", Some(Policy::ModulesFirst), [0.0, 0.4])),
+        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, [0.0; 2])),
+        ("simulated-threads-sharing", threads("jacobsville", Policy::ModulesFirst, [0.0, 0.4])),
     ]
 }
