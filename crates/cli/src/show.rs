@@ -28,11 +28,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     }
     let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
-    if record.findings.iter().any(|finding| finding.area.is_none()) {
-        diagnosis::diagnose(&mut record);
-    } else {
-        diagnosis::judge(&mut record);
-    }
+    diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, check_up::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
