@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::totals::Totals;
+/// The platform the binary is published for.
+pub const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 /// The repository's root: the folder above this crate, wherever it was cloned.
 pub fn root() -> PathBuf {
@@ -93,11 +93,6 @@ impl Toolchain<'_> {
     }
 }
 
-/// The document that `command` prints.
-pub fn document<T: DeserializeOwned>(command: &mut Command) -> anyhow::Result<T> {
-    serde_json::from_str(&output(command)?).context("it printed another document")
-}
-
 /// The compiler that cargo uses.
 pub fn rustc() -> std::ffi::OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
@@ -110,13 +105,6 @@ pub fn this_program() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program")?;
     let renewed = own.to_str().and_then(|name| name.strip_suffix(REMOVED)).map(PathBuf::from);
     Ok(renewed.filter(|_| !own.exists()).unwrap_or(own))
-}
-
-/// Loops are not worth timing in a debug build: the same task with the same arguments, built for release.
-pub fn again_in_release() -> anyhow::Result<Totals> {
-    let mut command = cargo("run --quiet --release --package xtask --");
-    anyhow::ensure!(succeeds(command.args(std::env::args_os().skip(1)))?, "see above");
-    Ok(Totals::default())
 }
 
 /// Runs `command` with its output on ours; `Ok(false)` when it ends with an error.

@@ -37,18 +37,8 @@ struct Arguments {
 /// All tasks, in the order a newcomer meets them. What a task says of itself stands at its arguments.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Everything a change has to pass
-    ///
-    /// Debian packages, fmt, clippy, what ships checked for arm64, tests (unit, golden, property,
-    /// disassembly, tidy), doc, licences, cargo deny where installed, the build that ships, golden command
-    /// lines, fresh documents against their schemas, and a quick check-up with its record and report. A step that fails does not
-    /// stop the others. The last line is `N passed, N failed, N skipped`.
-    Test,
-    /// The house rules alone
-    ///
-    /// Checks layers, file and function length, where `unsafe`, files and printing may stand, names, dead markers, links, lengths, words
-    /// and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
-    Tidy,
+    Test(steps::Arguments),
+    Tidy(tidy::Arguments),
     /// Command lines against their transcripts
     ///
     /// Runs the transcripts of tests/cli against target/release/sidestep; build that first. UPDATE_EXPECT=1 rewrites them.
@@ -79,8 +69,8 @@ enum Task {
 impl Task {
     fn run(self) -> anyhow::Result<Totals> {
         match self {
-            Self::Test => steps::run(),
-            Self::Tidy => tidy::run(),
+            Self::Test(arguments) => steps::run(&arguments),
+            Self::Tidy(arguments) => tidy::run(&arguments),
             Self::Golden => golden::run(),
             Self::Browser(arguments) => browser::run(&arguments),
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),

@@ -19,7 +19,7 @@ use crate::totals::Totals;
 /// What people install, made and tried
 ///
 /// Makes target/dist/ARCHITECTURE: a tarball, a Debian package, an RPM, an OCI image (an archive for podman and docker load), a CycloneDX SBOM and
-/// SHA256SUMS. In each: sidestep (static, no -march), the libraries that sample programs and serve the clock, man pages, completions,
+/// SHA256SUMS. In each: sidestep (static, no -march), the libraries of the clock, man pages, completions,
 /// licences.
 ///
 /// Checks that the program is static and no larger than 14 MB, and installs and runs each in an empty root (as root, or in a user

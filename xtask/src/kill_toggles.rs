@@ -20,7 +20,7 @@ pub struct Arguments {
 /// `cargo xtask kill-toggles`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let mut command = cargo::cargo(
-        "test --quiet --release --package cli --test kill_toggles -- a_killed --nocapture --test-threads 1",
+        "test --quiet --release --package cli --test all -- kill_toggles::a_killed --nocapture --test-threads 1",
     );
     let passed = cargo::succeeds(command.env("SIDESTEP_KILLS", arguments.kills.to_string()))?;
     Ok(Totals::one(passed, "kill-toggles: a tree was not mended"))

@@ -15,7 +15,7 @@ pub mod verdict;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -52,13 +52,10 @@ pub struct Arguments {
     /// Fetch kernels anew, which may be newer
     #[arg(long)]
     refresh: bool,
-    /// Write the results of these machines into docs/lab.md
-    #[arg(long)]
-    table: bool,
 }
 
-/// More CPUs than that keep two CPUs of the host busy, where each has a thread.
-const CPUS_OF_ONE_SLOT: u32 = 4;
+/// More CPUs than that keep several of the host busy, where each has a thread.
+const CPUS_OF_A_SMALL_ONE: u32 = 4;
 
 /// A kernel's last words. QEMU 7.2 with a thread for each CPU sometimes runs code that the kernel is just patching (seen: Linux 6.12,
 /// two of three bytes of a jump, in one of some hundred boots); what fails twice is no such thing.
@@ -86,6 +83,14 @@ struct Outcome {
 /// As for `run`.
 pub fn check() -> anyhow::Result<Totals> {
     those(|machine| machine.in_tests)
+}
+
+/// The machines that only `cargo xtask test --all` boots.
+///
+/// # Errors
+/// As for `run`.
+pub fn check_others() -> anyhow::Result<Totals> {
+    those(|machine| !machine.in_tests)
 }
 
 /// The machines of one architecture.
@@ -154,9 +159,6 @@ fn all(arguments: &Arguments, machines: Vec<Machine>, shows_rows: bool) -> anyho
         table::show(&outcome.machine, &outcome.rows, outcome.seconds, shows_rows);
     }
     println!("{} machines in {:.0} s", results.len(), begun.elapsed().as_secs_f64());
-    if arguments.table {
-        table::write(&cache)?;
-    }
     Ok(totals)
 }
 
@@ -170,70 +172,39 @@ fn prepare(machine: Machine, cache: &Path) -> anyhow::Result<Prepared> {
     Ok(Prepared { machine, emulator, kernel })
 }
 
-/// CPUs of this host that no guest keeps busy.
-struct Slots {
-    free: Mutex<usize>,
-    changed: Condvar,
+/// Does a machine keep more than one of the host's CPUs busy, or need them all?
+fn is_large(machine: &Machine) -> bool {
+    machine.qemu.whole_host || (!machine.qemu.one_thread && machine.cpus() > CPUS_OF_A_SMALL_ONE)
 }
 
-impl Slots {
-    /// Runs `work` while `count` of them are taken.
-    fn with<R>(&self, count: usize, work: impl FnOnce() -> R) -> R {
-        let mut free = self.free.lock().expect("nobody panics while it is held");
-        while *free < count {
-            free = self.changed.wait(free).expect("nobody panics while it is held");
-        }
-        *free -= count;
-        drop(free);
-        let result = work();
-        *self.free.lock().expect("nobody panics while it is held") += count;
-        self.changed.notify_all();
-        result
-    }
-}
-
-/// So many of the host's CPUs a machine keeps busy.
-fn busy_cpus(machine: &Machine, cpus: usize) -> usize {
-    let is_large = !machine.qemu.one_thread && machine.cpus() > CPUS_OF_ONE_SLOT;
-    match (machine.qemu.whole_host, is_large) {
-        (true, _) => cpus,
-        (false, true) => 2.min(cpus),
-        (false, false) => 1,
-    }
-}
-
-/// Boots as many at a time as this host has CPUs: those that need several first, as one that waits for them leaves one idle; then
-/// those that take longest.
+/// Boots the large ones one by one, then as many of the others at a time as this host has CPUs, those first that take longest.
 fn boot_all(
     mut ready: Vec<Prepared>,
     cache: &Path,
     arguments: &Arguments,
 ) -> Vec<(String, anyhow::Result<Outcome>)> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let slots = Slots { free: Mutex::new(cpus), changed: Condvar::new() };
-    ready.sort_by_key(|prepared| (busy_cpus(&prepared.machine, cpus), prepared.machine.time_limit_s));
-    let waiting = Mutex::new(ready);
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let Some(prepared) = waiting.lock().expect("nobody panics while it is held").pop() else {
-                return;
-            };
-            let name = prepared.machine.name.clone();
-            let count = busy_cpus(&prepared.machine, cpus);
-            let outcome = slots.with(count, || boot_one(prepared, cache, arguments));
-            if let Ok(outcome) = &outcome {
-                println!("{name}: booted and judged in {:.0} s", outcome.seconds);
-            }
-            done.lock().expect("nobody panics while it is held").push((name, outcome));
+    let boot = |prepared: Prepared| {
+        let name = prepared.machine.name.clone();
+        let outcome = boot_one(prepared, cache, arguments);
+        if let Ok(outcome) = &outcome {
+            println!("{name}: booted and judged in {:.0} s", outcome.seconds);
         }
+        (name, outcome)
     };
+    ready.sort_by_key(|prepared| prepared.machine.time_limit_s);
+    let (large, small): (Vec<_>, Vec<_>) = ready.into_iter().partition(|one| is_large(&one.machine));
+    let mut done: Vec<_> = large.into_iter().map(boot).collect();
+    let waiting = Mutex::new(small);
+    let next = || waiting.lock().expect("nobody panics while it is held").pop();
+    let work = || std::iter::from_fn(next).map(boot).collect::<Vec<_>>();
     std::thread::scope(|scope| {
-        for _ in 0..cpus {
-            scope.spawn(work);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cpus).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            done.extend(worker.join().expect("a boot does not panic"));
         }
     });
-    done.into_inner().expect("nobody panics while it is held")
+    done
 }
 
 fn boot_one(prepared: Prepared, cache: &Path, arguments: &Arguments) -> anyhow::Result<Outcome> {
@@ -267,13 +238,9 @@ fn boot_one(prepared: Prepared, cache: &Path, arguments: &Arguments) -> anyhow::
     Ok(outcome)
 }
 
-/// Rows for the table of all machines; log and outputs where asked for or where something is wrong.
+/// Log and outputs where asked for, or where something is wrong.
 fn keep(outcome: &Outcome, cache: &Path, asked: Option<&Path>) -> anyhow::Result<()> {
     let name = &outcome.machine.name;
-    let results = cache.join("results");
-    fs::create_dir_all(&results)?;
-    let rows = serde_json::to_vec_pretty(&outcome.rows).context("rows are plain text")?;
-    fs::write(results.join(format!("{name}.json")), &rows)?;
     let failed = cache.join("failed").join(name);
     let _ = fs::remove_dir_all(&failed);
     let holds = outcome.rows.iter().all(|row| row.holds);
@@ -281,7 +248,6 @@ fn keep(outcome: &Outcome, cache: &Path, asked: Option<&Path>) -> anyhow::Result
     for folder in folders.into_iter().flatten() {
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         fs::write(folder.join("serial.log"), &outcome.told)?;
-        fs::write(folder.join("rows.json"), &rows)?;
         for (step, output) in outcome.transcript.outputs() {
             fs::write(folder.join(format!("{step}.out")), &output.text)?;
             fs::write(folder.join(format!("{step}.err")), &output.errors)?;
@@ -307,31 +273,6 @@ fn counted(outcome: &Outcome) -> Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slots_are_given_back_and_never_exceeded() {
-        let slots = Slots { free: Mutex::new(2), changed: Condvar::new() };
-        let busy = Mutex::new((0_usize, 0_usize));
-        let add = |count: usize| {
-            let mut busy = busy.lock().expect("no panic");
-            busy.0 += count;
-            busy.1 = busy.1.max(busy.0);
-        };
-        std::thread::scope(|scope| {
-            for count in [1, 2, 1, 2, 1, 1] {
-                let (slots, add, busy) = (&slots, &add, &busy);
-                scope.spawn(move || {
-                    slots.with(count, || {
-                        add(count);
-                        std::thread::yield_now();
-                        busy.lock().expect("no panic").0 -= count;
-                    });
-                });
-            }
-        });
-        assert!(busy.lock().expect("no panic").1 <= 2);
-        assert_eq!(*slots.free.lock().expect("no panic"), 2);
-    }
 
     #[test]
     fn a_row_that_does_not_hold_fails_the_run() {

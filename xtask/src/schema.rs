@@ -1,6 +1,6 @@
 //! JSON documents held against the committed JSON Schemas in docs, by the keywords that these use.
 //!
-//! The schemas are made from the types by a test of the crate cli (`crates/cli/tests/schemas`), as only product crates have these types;
+//! The schemas are made from the types by a test of the crate cli (`crates/cli/tests/all/schemas`), as only product crates have these types;
 //! `cargo xtask schema` has it write them. A keyword that is not known here is a breach: none goes unchecked.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const TEST: &str = "the_committed_schemas_are_up_to_date";
 /// # Errors
 /// cargo cannot be started.
 pub fn rewrite() -> anyhow::Result<Totals> {
-    let mut test = cargo::cargo(&format!("test --quiet --package cli --test schemas {TEST}"));
+    let mut test = cargo::cargo(&format!("test --quiet --package cli --test all {TEST}"));
     let passed = cargo::succeeds(test.env("UPDATE_EXPECT", "1"))?;
     Ok(Totals::one(passed, "schema: the schemas cannot be written; see above"))
 }

@@ -3,16 +3,26 @@
 mod beside;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, fresh, golden, lab, licences, packages};
+use crate::{arm64, browser, cargo, dependencies, golden, lab, packages};
 use beside::Beside;
+
+/// Everything a change has to pass
+///
+/// Debian packages, fmt, clippy, tests (unit, golden, property, disassembly, tidy), licences and sources of what is foreign, the program
+/// as tests use it, a quick check-up with its record and pages, golden command lines, fresh documents against their schemas, and two
+/// machines of the lab. A step that fails does not stop the others. The last line is `N passed, N failed, N skipped`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Also what a release has to pass: documentation, arm64, a fleet on Slurm, all machines of the lab, and what people install
+    #[arg(long)]
+    all: bool,
+}
 
 /// How a step is done.
 #[derive(Clone, Copy)]
@@ -24,55 +34,67 @@ enum Step {
     /// By ourselves.
     Own(fn() -> anyhow::Result<Totals>),
     /// By a task of ours in a process of its own.
-    Beside {
-        /// Its words.
-        task: &'static str,
-        /// It starts together with the step of this heading, and uses what that leaves of the CPUs.
-        with: &'static str,
-    },
+    Task(&'static str),
+    /// The same, begun together with the step of this heading: it uses what that leaves of the CPUs.
+    Beside(&'static str, &'static str),
 }
 
-/// The other architecture on which sidestep has to compile.
-const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Who has to pass a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Change,
+    Release,
+}
 
 const LINTS: &str = "lints";
 const GOLDEN: &str = "golden command lines";
+const RUSTDOC: &str = "documentation";
 
-/// Each with its heading.
-const STEPS: &[(&str, Step)] = &[
-    ("packages the tests need", Step::Own(|| Ok(packages::ensure()))),
-    ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
+/// Each with its heading. `evidence` is no part of it: it measures, for hours.
+const STEPS: &[(&str, Of, Step)] = &[
+    ("packages the tests need", Of::Change, Step::Own(|| Ok(packages::ensure()))),
+    ("format: cargo fmt --all", Of::Change, Step::Cargo("fmt --all --check")),
     (
         LINTS,
+        Of::Change,
         Step::Cargo("clippy --quiet --workspace --exclude evidence --all-targets --locked -- -D warnings"),
     ),
-    ("another architecture, checked alone", Step::Own(other_target)),
-    ("tests", Step::Tests("test --workspace --exclude evidence --locked --no-fail-fast -- --show-output")),
-    ("documentation: cargo doc", Step::Own(documentation)),
-    ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
-    ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
+    (
+        "tests",
+        Of::Change,
+        Step::Tests("test --workspace --exclude evidence --locked --no-fail-fast -- --show-output"),
+    ),
+    (RUSTDOC, Of::Release, Step::Cargo("doc --quiet --workspace --no-deps --locked")),
+    ("packages: licences, requirements, sources", Of::Change, Step::Own(dependencies::check)),
     // It builds in a folder of its own, with what the other builds leave of the CPUs.
-    ("the program", Step::Beside { task: "dist --program-alone", with: LINTS }),
+    ("the program", Of::Change, Step::Beside("dist --program-alone", LINTS)),
     // What measures has the machine for itself.
-    ("a quick check-up, its record and its pages", Step::Own(browser::make)),
-    (GOLDEN, Step::Own(golden::run)),
-    ("its pages in headless Chromium", Step::Beside { task: "browser --made", with: GOLDEN }),
+    ("a quick check-up, its record and its pages", Of::Change, Step::Own(browser::make)),
+    (GOLDEN, Of::Change, Step::Own(golden::run)),
+    ("its pages in headless Chromium", Of::Change, Step::Beside("browser --made", GOLDEN)),
+    ("fresh documents against their schemas", Of::Change, Step::Beside("fresh", GOLDEN)),
     // It waits for Slurm most of the time.
-    ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
-    ("fresh documents against their schemas", Step::Own(fresh::check)),
-    ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
+    ("a fleet of eight nodes on a Slurm of its own", Of::Release, Step::Beside("fleet-test", GOLDEN)),
+    ("another architecture", Of::Release, Step::Own(arm64::check)),
+    ("machines whose truth is known, in QEMU", Of::Change, Step::Own(lab::check)),
+    ("all other machines whose truth is known", Of::Release, Step::Own(lab::check_others)),
+    ("what people install", Of::Release, Step::Task("dist")),
 ];
 
 /// `cargo xtask test`.
-pub fn run() -> anyhow::Result<Totals> {
+///
+/// # Errors
+/// A step cannot be begun.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let started = Instant::now();
     let mut totals = Totals::default();
     let mut others: BTreeMap<&str, Beside> = BTreeMap::new();
-    for (index, (heading, step)) in STEPS.iter().enumerate() {
-        println!("\n== {}/{} {heading}", index + 1, STEPS.len());
+    let chosen = || STEPS.iter().filter(|(_, of, _)| arguments.all || *of == Of::Change);
+    for (index, (heading, _, step)) in chosen().enumerate() {
+        println!("\n== {}/{} {heading}", index + 1, chosen().count());
         let begun = Instant::now();
-        for (name, other) in STEPS {
-            if let Step::Beside { task, with } = other
+        for (name, _, other) in chosen() {
+            if let Step::Beside(task, with) = other
                 && with == heading
             {
                 others.insert(name, Beside::start(task)?);
@@ -82,7 +104,8 @@ pub fn run() -> anyhow::Result<Totals> {
             Step::Cargo(words) => one(words, heading),
             Step::Tests(words) => counted(words),
             Step::Own(step) => step(),
-            Step::Beside { with, .. } => {
+            Step::Task(task) => Beside::start(task).and_then(Beside::end),
+            Step::Beside(_, with) => {
                 others.remove(heading).with_context(|| format!("no step \"{with}\" before it"))?.end()
             }
         };
@@ -92,30 +115,6 @@ pub fn run() -> anyhow::Result<Totals> {
     }
     println!("\n== all steps in {:.1} s", started.elapsed().as_secs_f64());
     Ok(totals)
-}
-
-/// All crates that ship, for another architecture, without linking: its standard library is all that this needs.
-fn other_target() -> anyhow::Result<Totals> {
-    if !has_standard_library(OTHER_TARGET) && !can_add(OTHER_TARGET)? {
-        let why = format!("no standard library of {OTHER_TARGET} here: rustup target add {OTHER_TARGET}");
-        println!("{why}");
-        return Ok(Totals::one_skipped(format!("another architecture: {why}")));
-    }
-    one(
-        "check --quiet -p cli -p sidestep-clock --locked --target aarch64-unknown-linux-gnu",
-        "another architecture",
-    )
-}
-
-fn has_standard_library(target: &str) -> bool {
-    let asked =
-        cargo::output(Command::new(cargo::rustc()).args(["--print", "target-libdir", "--target", target]));
-    asked.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
-}
-
-fn can_add(target: &str) -> anyhow::Result<bool> {
-    let Some(rustup) = cargo::find("rustup") else { return Ok(false) };
-    cargo::succeeds(Command::new(rustup).args(["target", "add", target]))
 }
 
 /// Lines of a test program that died which are repeated: enough to name the test it was in.
@@ -145,22 +144,9 @@ fn counted(words: &str) -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-fn documentation() -> anyhow::Result<Totals> {
-    let mut command = cargo::cargo("doc --quiet --workspace --exclude evidence --no-deps --locked");
-    let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Totals::one(passed, "documentation: cargo doc --workspace --no-deps"))
-}
-
-fn cargo_deny() -> anyhow::Result<Totals> {
-    if cargo::find("cargo-deny").is_none() {
-        println!("cargo-deny is not installed (cargo install cargo-deny); the licence check above has run");
-        return Ok(Totals::one_skipped("cargo deny: not installed"));
-    }
-    one("deny check", "cargo deny check")
-}
-
 fn one(words: &str, name: &str) -> anyhow::Result<Totals> {
     println!("cargo {words}");
-    let passed = cargo::succeeds(&mut cargo::cargo(words))?;
+    let mut command = cargo::cargo(words);
+    let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Totals::one(passed, name))
 }

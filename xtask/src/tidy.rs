@@ -1,9 +1,10 @@
 //! The house rules as code: each rule reads the repository's own text and names what breaks it, by path and line.
 //!
-//! `tests/tidy.rs` runs them with `cargo test`; `cargo xtask tidy` runs them alone. A rule that cannot be
+//! `tidy/tests.rs` runs them with `cargo test`; `cargo xtask tidy` runs them alone. A rule that cannot be
 //! checked is a wish: see STYLE.md for the words, here for the force. The scanner is no parser: it blanks
 //! strings and comments and counts braces, which the formatter's regular layout makes enough.
 
+mod circles;
 mod documents;
 mod examples;
 mod layers;
@@ -11,19 +12,31 @@ mod length;
 mod placement;
 mod published;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::fmt;
 use std::path::Path;
 
-use anyhow::Context;
-
 pub use layers::manifests;
-pub use published::{PLATFORM, published_crates, too_many};
+pub use published::{published_crates, too_many};
 pub use scan::Source;
 
+use crate::texts::texts;
 use crate::totals::Totals;
-use crate::{cargo, licences};
+use crate::{cargo, dependencies};
+
+/// The house rules alone
+///
+/// Checks layers, circles of modules, file and function length, where `unsafe`, files and printing may stand, names, dead markers, links,
+/// lengths, words and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Instead print all circles of modules: the uses that make them, known circles included
+    #[arg(long)]
+    circles: bool,
+}
 
 /// One breach of a house rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,20 +98,35 @@ pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
     found.extend(examples::examples(&texts));
     for (path, text) in &texts {
         found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(path, text)));
-        if has_extension(path, "rs") {
-            let source = Source::new(path, text);
-            found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(&source)));
-        }
     }
+    let sources = sources(&texts);
+    for source in &sources {
+        found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(source)));
+    }
+    found.extend(circles::circles(&sources));
     found.sort();
     Ok(found)
 }
 
+fn sources(texts: &[(String, String)]) -> Vec<Source> {
+    let files = texts.iter().filter(|(path, _)| has_extension(path, "rs"));
+    files.map(|(path, text)| Source::new(path, text)).collect()
+}
+
 /// `cargo xtask tidy`.
-pub fn run() -> anyhow::Result<Totals> {
+///
+/// # Errors
+/// The repository cannot be read.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    if arguments.circles {
+        for circle in circles::all(&sources(&texts(&cargo::root())?)) {
+            println!("{circle}");
+        }
+        return Ok(Totals::default());
+    }
     let mut found = violations(&cargo::root())?;
     found.extend(too_many(published_crates()?.len()));
-    let mut totals = licences::check()?;
+    let mut totals = dependencies::check()?;
     if found.is_empty() {
         totals.add(Totals::one_passed());
     }
@@ -108,68 +136,6 @@ pub fn run() -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-/// Folders that hold no text of ours; run folders of a check-up in the root count as well.
-const FOREIGN_NAMES: &[&str] = &[".git", "target"];
-
-/// All text files below `root` as (path from `root`, text), sorted; files that are not UTF-8 are pictures or archives.
-pub fn texts(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries =
-            std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-        for entry in entries {
-            let entry = entry.context("cannot list a folder")?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let kind = entry.file_type().context("cannot tell a file from a folder")?;
-            if FOREIGN_NAMES.contains(&name.as_str()) || is_run_folder(&name) {
-                continue;
-            }
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file()
-                && let Ok(text) = std::fs::read_to_string(entry.path())
-            {
-                let path = entry.path();
-                let inside = path.strip_prefix(root).expect("the walk began at the root");
-                found.push((inside.to_string_lossy().into_owned(), text));
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn is_run_folder(name: &str) -> bool {
-    name.starts_with("sidestep-") && name.ends_with('Z')
-}
-
 fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|found| found == extension)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_source_rule_accepts_a_plain_file() {
-        let text = "//! A plain file.\n\n/// One.\npub fn one() -> u64 {\n    1\n}\n";
-        let source = Source::new("crates/stats/src/one.rs", text);
-        for (name, rule) in SOURCE_RULES {
-            assert_eq!(rule(&source), [], "{name}");
-        }
-    }
-
-    #[test]
-    fn a_violation_says_where_and_why() {
-        let violation = Violation { path: "a.rs".into(), line: 3, reason: "why".into() };
-        assert_eq!(violation.to_string(), "a.rs:3: why");
-    }
-
-    #[test]
-    fn run_folders_are_not_ours() {
-        assert!(is_run_folder("sidestep-20260101T000000Z"));
-        assert!(!is_run_folder("sidestep-notes"));
-    }
 }

@@ -4,6 +4,7 @@
 //! the flag `--remote-debugging-pipe`. No socket is opened, so nothing else can connect.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -12,6 +13,8 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// The browser as Debian names it.
+pub(super) const PROGRAM: &str = "chromium";
 /// How long the browser may take to answer one command; a loaded two-core machine needs seconds.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 /// How long the browser may take to leave when asked to.
@@ -22,7 +25,6 @@ const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
-    "--enable-unsafe-swiftshader",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -50,11 +52,11 @@ pub(super) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts the browser with `more` flags and opens an empty tab.
-    pub(super) fn start(more: &[&str]) -> anyhow::Result<Self> {
+    /// Starts the browser and opens an empty tab.
+    pub(super) fn start() -> anyhow::Result<Self> {
         let profile = tempfile::tempdir().context("cannot make a browser profile")?;
         let mut command = Command::new("sh");
-        command.args(["-c", PIPE_SCRIPT, super::PROGRAM]).args(FLAGS).args(more);
+        command.args(["-c", PIPE_SCRIPT, PROGRAM]).args(FLAGS);
         command.arg(format!("--user-data-dir={}", profile.path().display())).arg("about:blank");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().context("cannot start sh")?;
@@ -117,14 +119,33 @@ impl Chromium {
         }
     }
 
-    /// Waits until the event `method` has come since position `from` of `events`.
-    pub(super) fn wait_for(&mut self, method: &str, from: usize) -> anyhow::Result<()> {
+    /// Loads a file on a screen of that width and waits until it is painted.
+    pub(super) fn load(&mut self, file: &Path, width: u32) -> anyhow::Result<()> {
+        /// Wider ones have a mouse.
+        const TABLET_WIDTH: u32 = 768;
+        let mobile = width <= TABLET_WIDTH;
+        let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": mobile});
+        self.call("Emulation.setDeviceMetricsOverride", &metrics)?;
+        let before = self.events.len();
+        let answer = self.call("Page.navigate", &json!({"url": url(file)}))?;
+        anyhow::ensure!(answer.get("errorText").is_none(), "cannot load {}: {answer}", file.display());
         let deadline = Instant::now() + ANSWER_PATIENCE;
-        while !self.events[from..].iter().any(|event| event["method"] == method) {
-            let message = self.receive(deadline).with_context(|| format!("waited for {method}"))?;
+        while !self.events[before..].iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let message = self.receive(deadline).context("waited for the page to load")?;
             self.events.push(message);
         }
-        Ok(())
+        let twice =
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
+        self.ask(twice).map(drop)
+    }
+
+    /// The value of a JavaScript expression; a promise is waited for.
+    pub(super) fn ask(&mut self, expression: &str) -> anyhow::Result<Value> {
+        let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let answer = self.call("Runtime.evaluate", &parameters)?;
+        let error = &answer["exceptionDetails"];
+        anyhow::ensure!(error.is_null(), "{expression}: {error}");
+        Ok(answer["result"]["value"].clone())
     }
 
     fn receive(&self, deadline: Instant) -> anyhow::Result<Value> {
@@ -134,6 +155,16 @@ impl Chromium {
             RecvTimeoutError::Disconnected => anyhow::anyhow!("the browser has ended"),
         })
     }
+}
+
+/// The address of a local file: every byte that is not plain is escaped.
+pub(super) fn url(file: &Path) -> String {
+    let letter = |byte: u8| {
+        let is_plain = byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
+        if is_plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    let escaped: String = file.to_string_lossy().bytes().map(letter).collect();
+    format!("file://{escaped}")
 }
 
 impl Drop for Chromium {

@@ -12,8 +12,7 @@ use crate::cargo::{self, Toolchain};
 const PUBLISHED: &str = "dist";
 pub(super) const TESTED: &str = "release";
 /// Packages whose libraries ship, and the files of theirs.
-const LIBRARIES: [(&str, &[&str]); 3] = [
-    ("sidestep-sampler-preload", &["libsidestep_sampler_preload.so"]),
+const LIBRARIES: [(&str, &[&str]); 2] = [
     ("sidestep-clock-c", &["libsidestep_clock.so", "libsidestep_clock.a"]),
     ("sidestep-clock-preload", &["libsidestep_clock_preload.so"]),
 ];

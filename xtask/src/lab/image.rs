@@ -15,11 +15,13 @@ const HEADER: &[u8] = b"HdrS";
 /// Sectors of the setup code where the field is 0, as before protocol 2.00.
 const SETUP_SECTORS: usize = 4;
 const SECTOR_BYTES: usize = 512;
-/// A frame of LZ4's old form. lz4 doc/lz4_Frame_format.md, "Legacy frame".
-const LZ4: &[u8] = &[0x02, 0x21, 0x4c, 0x18];
-/// Formats that a program unpacks: first bytes, program.
-const PROGRAMS: &[(&[u8], &str)] =
-    &[(&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"), (&[0x1f, 0x8b], "gzip")];
+/// Formats that a program unpacks: first bytes, program. Kernels have LZ4's old frame: lz4 doc/lz4_Frame_format.md, "Legacy frame".
+const PROGRAMS: &[(&[u8], &str)] = &[
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+    (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
+    (&[0x1f, 0x8b], "gzip"),
+    (&[0x02, 0x21, 0x4c, 0x18], "lz4"),
+];
 
 /// The ELF image in `file`, if it can be had.
 ///
@@ -27,9 +29,6 @@ const PROGRAMS: &[(&[u8], &str)] =
 /// The compressed kernel is damaged.
 pub fn unpacked(file: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
     let Some(payload) = payload(file) else { return Ok(None) };
-    if let Some(blocks) = payload.strip_prefix(LZ4) {
-        return lz4(blocks).map(Some).context("the kernel's LZ4 data is damaged");
-    }
     let program = PROGRAMS.iter().find(|(first, _)| payload.starts_with(first)).map(|(_, program)| *program);
     let elf =
         program.filter(|program| cargo::find(program).is_some()).map(|program| decompress(program, payload));
@@ -70,54 +69,6 @@ fn payload(file: &[u8]) -> Option<&[u8]> {
     file.get(start..start.checked_add(number(0x24c)?.checked_sub(4)?)?)
 }
 
-/// Blocks of LZ4's old frame: the size of each, then its bytes.
-fn lz4(mut blocks: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut unpacked = Vec::new();
-    while let Some((size, rest)) = blocks.split_first_chunk::<4>() {
-        let size = u32::from_le_bytes(*size) as usize;
-        let block = rest.get(..size).context("a block ends early")?;
-        lz4_block(block, &mut unpacked).context("a sequence reaches outside of its block")?;
-        blocks = &rest[size..];
-    }
-    Ok(unpacked)
-}
-
-/// One block: sequences of literals and of matches that repeat what was unpacked. lz4 doc/lz4_Block_format.md.
-fn lz4_block(mut block: &[u8], unpacked: &mut Vec<u8>) -> Option<()> {
-    /// A match is never shorter.
-    const MATCH_BYTES_MIN: usize = 4;
-    let begin = unpacked.len();
-    while let Some((token, rest)) = block.split_first() {
-        block = rest;
-        let literals = length(usize::from(token >> 4), &mut block)?;
-        unpacked.extend(block.get(..literals)?);
-        block = &block[literals..];
-        let Some((distance, rest)) = block.split_first_chunk::<2>() else { break };
-        block = rest;
-        let distance = usize::from(u16::from_le_bytes(*distance));
-        let bytes = length(usize::from(token & 15), &mut block)? + MATCH_BYTES_MIN;
-        let from = unpacked.len().checked_sub(distance).filter(|from| *from >= begin && distance > 0)?;
-        // A match may reach into itself: it then repeats its first bytes.
-        for at in from..from + bytes {
-            unpacked.push(unpacked[at]);
-        }
-    }
-    Some(())
-}
-
-/// A length that begins with four bits and goes on in bytes as long as they are full.
-fn length(first: usize, block: &mut &[u8]) -> Option<usize> {
-    let mut length = first;
-    let mut goes_on = first == 15;
-    while goes_on {
-        let (byte, rest) = block.split_first()?;
-        length += usize::from(*byte);
-        goes_on = *byte == u8::MAX;
-        *block = rest;
-    }
-    Some(length)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,17 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn an_lz4_kernel_is_unpacked_and_a_damaged_one_is_an_error() {
-        // "abcd", then a match of 4 + 15 + 1 bytes at distance 4, then "end".
-        let block = [0x4f, b'a', b'b', b'c', b'd', 4, 0, 1, 0x30, b'e', b'n', b'd'];
-        let payload = [LZ4, &(block.len() as u32).to_le_bytes(), &block].concat();
-        let unpacked_bytes = unpacked(&bz_image(&payload)).expect("it is whole").expect("it is known");
-        assert_eq!(String::from_utf8_lossy(&unpacked_bytes), "abcd".repeat(6) + "end");
-        for cut in 1..block.len() {
-            let _ = unpacked(&bz_image(&payload[..payload.len() - cut]));
-        }
-        let far = [LZ4, &8_u32.to_le_bytes(), &[0x40, b'a', b'b', b'c', b'd', 9, 0, 0]].concat();
-        assert!(unpacked(&bz_image(&far)).is_err());
+    fn a_packed_kernel_is_unpacked_and_a_damaged_one_is_an_error() {
+        let mut gzip = Command::new("gzip");
+        let mut child = gzip.arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip");
+        child.stdin.take().expect("a pipe").write_all(b"a kernel").expect("it reads");
+        let packed = child.wait_with_output().expect("it ends").stdout;
+        assert_eq!(unpacked(&bz_image(&packed)).expect("it is whole").as_deref(), Some(&b"a kernel"[..]));
+        assert!(unpacked(&bz_image(&packed[..packed.len() / 2])).is_err());
     }
 
     #[test]

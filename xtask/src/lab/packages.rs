@@ -121,7 +121,9 @@ impl Suite {
         for program in ["apt-get", "apt-cache", "dpkg-deb"] {
             anyhow::ensure!(cargo::find(program).is_some(), "cannot fetch packages: {program} is absent");
         }
-        let source = source(&sources_of_host())
+        let format = "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)";
+        let told = cargo::output(Command::new("apt-get").args(["indextargets", "--format", format]))?;
+        let source = source(&told)
             .context("cannot fetch packages: no Debian archive in the apt sources of this host")?;
         let name = names.join("+");
         let folder = cache.join("apt").join(format!("{name}-{architecture}"));
@@ -219,51 +221,13 @@ fn parts(told: &str) -> Vec<String> {
     names.filter(is_part).map(str::to_owned).collect()
 }
 
-/// The texts of the host's apt sources.
-fn sources_of_host() -> Vec<String> {
-    let folder = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().filter_map(Result::ok);
-    let is_source =
-        |path: &PathBuf| path.extension().is_some_and(|ending| ending == "list" || ending == "sources");
-    let mut files: Vec<PathBuf> = folder.map(|entry| entry.path()).filter(is_source).collect();
-    files.sort();
-    files.insert(0, PathBuf::from("/etc/apt/sources.list"));
-    files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
-}
-
-/// The first Debian archive in these sources, of either form: sources.list(5).
-fn source(texts: &[String]) -> Option<Source> {
-    texts
-        .iter()
-        .find_map(|text| text.lines().find_map(of_line).or_else(|| text.split("\n\n").find_map(of_stanza)))
-}
-
-/// `deb [signed-by=FILE] URI SUITE COMPONENT`.
-fn of_line(line: &str) -> Option<Source> {
-    let rest = line.trim().strip_prefix("deb ")?.trim();
-    let (options, rest) = match rest.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?,
-        None => ("", rest),
-    };
-    let mut words = rest.split_whitespace();
-    let (uri, suite) = (words.next()?, words.next()?);
-    let keyring = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by="));
-    RELEASES
-        .contains(&suite)
-        .then(|| Source { uri: uri.to_owned(), keyring: keyring.unwrap_or(KEYRING).to_owned() })
-}
-
-/// `URIs: ...`, `Suites: ...`, `Signed-By: ...`.
-fn of_stanza(stanza: &str) -> Option<Source> {
-    let value = |key: &str| {
-        let line = stanza.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-        line.and_then(|value| value.split_whitespace().next())
-    };
-    let suites = stanza.lines().find_map(|line| line.strip_prefix("Suites:"))?;
-    let is_debian = suites.split_whitespace().any(|suite| RELEASES.contains(&suite));
-    let is_binary = value("Types")? == "deb" && value("Enabled") != Some("no");
-    let keyring = value("Signed-By").filter(|file| file.starts_with('/')).unwrap_or(KEYRING);
-    let uri = value("URIs").filter(|_| is_debian && is_binary)?;
-    Some(Source { uri: uri.to_owned(), keyring: keyring.to_owned() })
+/// The first Debian archive among what apt knows of this host's sources: a line of URI, release and key each.
+fn source(told: &str) -> Option<Source> {
+    let is_debian = |release: &str| RELEASES.contains(&release);
+    let mut lines = told.lines().map(|line| line.split('|').collect::<Vec<_>>());
+    let found = lines.find(|parts| parts.get(1).is_some_and(|release| is_debian(release)))?;
+    let keyring = found.get(2).filter(|key| key.starts_with('/')).unwrap_or(&KEYRING);
+    Some(Source { uri: found[0].to_owned(), keyring: (*keyring).to_owned() })
 }
 
 /// The first file below `folder` that is wanted.
@@ -287,28 +251,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_archive_of_debian_is_found_in_both_forms_of_sources() {
-        let own =
-            |keyring: &str| Some(Source { uri: "http://a/debian".to_owned(), keyring: keyring.to_owned() });
-        let stanza =
-            "# c\nTypes: deb\nURIs: http://a/debian\nSuites: bookworm bookworm-updates\nSigned-By: /k.gpg\n";
-        for (text, expected) in [
-            ("deb http://a/debian bookworm main\n", own(KEYRING)),
-            (
-                "# deb http://b/debian bookworm main\ndeb [arch=amd64 signed-by=/k.gpg] http://a/debian stable main",
-                own("/k.gpg"),
-            ),
-            ("deb http://a/debian-security bookworm-security main\n", None),
-            ("deb-src http://a/debian bookworm main\n", None),
-            ("deb http://a/ubuntu noble main\n", None),
-            (stanza, own("/k.gpg")),
-            (&stanza.replace("bookworm bookworm-updates", "bookworm-security"), None),
-            (&format!("{stanza}Enabled: no\n"), None),
-            (&format!("Types: deb\nURIs: http://n\nSuites: nodistro\n\n{stanza}"), own("/k.gpg")),
-            ("deb [broken", None),
-        ] {
-            assert_eq!(source(&[text.to_owned()]), expected, "{text}");
-        }
+    fn the_archive_of_debian_is_found_among_others() {
+        let own = |keyring: &str| Source { uri: "http://a/debian".to_owned(), keyring: keyring.to_owned() };
+        let told = "http://b/ubuntu|noble|/u.gpg\nhttp://a/debian-security|bookworm-security|$(SIGNED_BY)\n";
+        assert_eq!(source(told), None);
+        assert_eq!(source(&format!("{told}http://a/debian|bookworm|$(SIGNED_BY)\n")), Some(own(KEYRING)));
+        assert_eq!(source(&format!("{told}http://a/debian|trixie|/k.gpg\n")), Some(own("/k.gpg")));
     }
 
     #[test]

@@ -3,14 +3,13 @@
 //! A path is a JSON pointer (RFC 6901) with two additions: `[id=srso]` is the first member of an array with these fields, several of
 //! them parted by commas, and `#` is how many members there are. A path that leads nowhere is an error that says where it ended.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::definition::{Expectation, Machine, Step};
 use super::transcript::{Output, Transcript};
 
 /// One line of the table: what is so, and what sidestep says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Step.
     pub step: String,

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Violation;
-use crate::cargo;
+use crate::cargo::{self, PLATFORM};
 
 /// The binary is made of at most this many crates, ours included. Source: CONTRIBUTING.md, "A new dependency".
 const PUBLISHED_CRATES: usize = 120;
-/// The platform the binary is published for.
-pub const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 /// The crates that `cli` needs on the published platform, tests aside, each as name and version.
 ///

@@ -1,0 +1,20 @@
+//! The program, started as people start it. Beside it: tests that count the tasks of a user, who must have no others.
+
+mod across_reboot;
+mod census;
+mod clocks;
+mod flaw_gate;
+mod fleet;
+mod guard_state;
+mod kill_toggles;
+mod lost_output;
+mod no_perf;
+mod other_cpu;
+mod place;
+mod place_pid;
+mod processes;
+mod recorded_machines;
+mod schemas;
+mod simulated_sockets;
+mod sockets;
+mod two_users;

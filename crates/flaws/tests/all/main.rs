@@ -1,0 +1,6 @@
+//! The catalogue and its judge.
+
+mod catalogue;
+mod detectors;
+mod gate;
+mod verdicts;

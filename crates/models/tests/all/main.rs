@@ -1,0 +1,9 @@
+//! Predicted machines: files, memory, links, sockets, threads.
+
+mod files;
+mod groups;
+mod inference;
+mod phenom;
+mod schedulers;
+mod sockets;
+mod twin;

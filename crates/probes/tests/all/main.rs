@@ -1,0 +1,4 @@
+//! What is planned, and names of signatures.
+
+mod plan;
+mod signatures;

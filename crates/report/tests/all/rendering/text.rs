@@ -1,0 +1,219 @@
+//! The terminal and CSV.
+
+use record::Record;
+use report::{Terminal, check_up_page, machine_page};
+
+use super::csv;
+use super::sample::{sample_machine, sample_record};
+
+/// The whole page of a check-up.
+fn long(record: &Record, terminal: Terminal) -> String {
+    check_up_page(record, None, None).terminal(terminal, true)
+}
+
+/// Its first screen.
+fn short(record: &Record) -> String {
+    check_up_page(record, Some("run/record.json"), None).terminal(Terminal::default(), false)
+}
+
+/// Display columns of a line without its ANSI sequences, for text without wide characters.
+fn columns(line: &str) -> usize {
+    let mut columns = 0;
+    let mut in_sequence = false;
+    for c in line.chars() {
+        match c {
+            '\u{1b}' => in_sequence = true,
+            'm' if in_sequence => in_sequence = false,
+            _ if in_sequence => {}
+            _ => columns += 1,
+        }
+    }
+    columns
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for cpu_count in [1, 2, 64] {
+        let record = sample_record(cpu_count);
+        for width_columns in [1, 10, 20, 40, 60, 79, 80, 81, 120, 200] {
+            for colour in [false, true] {
+                let size = Terminal { width_columns, colour };
+                for text in [long(&record, size), machine_page(&record.machine).terminal(size, true)] {
+                    for line in text.lines() {
+                        assert!(columns(line) <= width_columns, "{width_columns}: {line:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_holds_each_area_with_its_verdict_and_number_and_says_what_to_do() {
+    for cpu_count in [2, 64] {
+        let text = short(&sample_record(cpu_count));
+        for line in [
+            "look     memory  The L3 cache holds 3.4 MiB",
+            "unknown  cores   ",
+            "ok       clocks  26.1 ns ±1.1 % a read",
+            "unknown  flaws   not measured in this run",
+            "L3      3.4 MiB   32 MiB",
+            "More: sidestep show --long run/record.json",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+        assert!(text.lines().count() <= SCREEN_LINES, "{text}");
+        assert!(!text.contains("seed"), "{text}");
+    }
+}
+
+/// A terminal of 24 lines, less two for where the record and the report are.
+const SCREEN_LINES: usize = 22;
+
+#[test]
+fn a_record_without_anything_still_has_a_first_screen() {
+    let mut record = Record { partial: Some("still running, or killed".to_owned()), ..Record::default() };
+    assert!(short(&record).contains("look  run  partial: still running, or killed"), "{}", short(&record));
+    record.plan = sample_record(1).plan;
+    let text = short(&record);
+    assert_eq!(text.matches("not measured in this run").count(), 5, "{text}");
+}
+
+#[test]
+fn a_busy_machine_is_a_look_that_gives_its_number_once() {
+    let mut record = sample_record(2);
+    record.guards.others_share = Some(0.83);
+    record.findings[0].id = "busy-machine".to_owned();
+    record.findings[0].severity = record::Severity::Notice;
+    let text = short(&record);
+    assert!(text.contains("look     noise   other programs used 83 % of CPU time; steal 1.3 %"), "{text}");
+    assert_eq!(text.matches("other programs").count(), 1, "{text}");
+}
+
+#[test]
+fn many_cpus_are_told_by_their_extremes_and_each_kernel_of_a_full_run_has_its_rows() {
+    let full = |cpu_count| {
+        let mut record = sample_record(cpu_count);
+        let plain: Vec<_> = record.memory.stream.iter().filter(|r| r.kernel == "copy").cloned().collect();
+        record.memory.stream.clear();
+        for isa in ["scalar_u64", "scalar_f64", "sse2", "avx2", "avx512"] {
+            for kernel in ["copy", "scale", "add", "triad"] {
+                for store in ["plain", "non_temporal"] {
+                    record.memory.stream.extend(plain.iter().cloned().map(|result| {
+                        let (kernel, isa, store) = (kernel.to_owned(), isa.to_owned(), store.to_owned());
+                        record::StreamResult { kernel, isa, store, ..result }
+                    }));
+                }
+            }
+        }
+        record
+    };
+    for (cpu_count, name) in [(2, "CPU 1"), (64, "slowest of 64 CPUs")] {
+        for width_columns in [60, 80, 100] {
+            let text = long(&full(cpu_count), Terminal { width_columns, colour: false });
+            let rows: Vec<&str> =
+                text.lines().skip_while(|line| !line.starts_with("STREAM bandwidth")).collect();
+            let first = rows.iter().find(|row| row.contains("AVX") || row.contains("SSE2"));
+            assert!(first.is_some_and(|row| row.starts_with("triad AVX-512")), "{text}");
+            assert!(rows.join(" ").matches(name).count() >= 40, "{text}");
+        }
+    }
+}
+
+#[test]
+fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
+    let record = sample_record(2);
+    let plain = long(&record, Terminal::default());
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = long(&record, Terminal { colour: true, ..Terminal::default() });
+    assert!(coloured.contains("\u{1b}["));
+    for (a, b) in plain.lines().zip(coloured.lines()) {
+        assert_eq!(columns(a), columns(b));
+    }
+}
+
+#[test]
+fn an_empty_record_and_an_empty_machine_still_say_something() {
+    assert!(long(&Record::default(), Terminal::default()).starts_with("unknown CPU"));
+    assert!(
+        machine_page(&machine::Machine::default())
+            .terminal(Terminal::default(), true)
+            .contains("unknown CPU")
+    );
+    assert_eq!(csv(&Record::default()).lines().count(), 1);
+}
+
+#[test]
+fn the_machine_is_told_with_its_disagreements_and_gaps() {
+    let text = machine_page(&sample_machine(16)).terminal(Terminal::default(), true);
+    for part in ["L1d", "32 KiB", "to 1", "kvm-clock", "sysfs says 1, CPUID says 2", "no such directory"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn every_csv_row_has_the_columns_of_the_header() {
+    let record = sample_record(2);
+    let text = csv(&record);
+    let mut lines = text.lines();
+    let header = lines.next().expect("a header").split(',').count();
+    let mut rows = 0;
+    for line in lines {
+        assert_eq!(line.split(',').count(), header, "{line}");
+        rows += 1;
+    }
+    let results = record.memory.latency.len() + record.memory.bandwidth.len() + record.cores.sharing.len();
+    assert!(rows > results);
+}
+
+/// The page as one line, whatever it was wrapped at.
+fn flat(record: &Record) -> String {
+    long(record, Terminal::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_clock_is_told_once_with_its_cpus() {
+    // Once seen: each name up to four times, one for each package, without the CPU.
+    let mut record = sample_record(2);
+    let again: Vec<_> = (1..4)
+        .flat_map(|package| {
+            record.clocks.clone().into_iter().map(move |read| record::ClockRead {
+                cpu: machine::CpuId(package),
+                ns: read.ns + f64::from(package),
+                ..read
+            })
+        })
+        .collect();
+    record.clocks.extend(again);
+    let text = flat(&record);
+    assert!(text.contains("rdtscp 17.2 ±1.1 % 20.2 0 and 3"), "{text}");
+    assert_eq!(text.matches("rdtscp 17.2").count(), 1, "{text}");
+}
+
+#[test]
+fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
+    let mut record = sample_record(2);
+    record.levels.huge_page_gain = Some(-0.2);
+    record.levels.huge_page_interval = Some(stats::Interval { low: -0.48, high: 0.05 });
+    record.levels.withheld = vec![record::Withheld {
+        what: "read rate of L3".to_owned(),
+        value: Some("21.3 GB/s".to_owned()),
+        because: "it is the number of memory".to_owned(),
+    }];
+    let memory = record.levels.caches.last_mut().expect("memory");
+    memory.conditions = Some(record::Conditions {
+        block_bytes: Some([machine::Bytes(128 << 20); 2]),
+        page_bytes: vec![machine::Bytes(2 << 20)],
+        order: record::ChaseOrder::Random,
+    });
+    let text = flat(&record);
+    for part in [
+        "read rate of L3 21.3 GB/s it is the number of memory",
+        "latency of memory: random order in 128 MiB, 2 MiB pages",
+        "random access without huge pages: undetermined (-20 % [-48 %, 5 %])",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let page = super::html(&record, None);
+    assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
+}
