@@ -94,7 +94,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["sockets", "infer"],
         &[
             ("sockets infer matrix.csv", "groups and links from a matrix of latencies"),
-            ("sockets infer matrix.csv --picture svg", "as a picture"),
+            ("sockets infer matrix.csv --html links.html", "as a page, with the graph"),
         ],
     ),
     (

@@ -11,7 +11,7 @@ mod scale;
 mod surface;
 
 pub(crate) use bars::{BarChart, BarGroup, BarRow};
-pub(crate) use canvas::{Anchor, Svg, Word, coordinate};
+pub(crate) use canvas::{Anchor, Svg, Word};
 pub(crate) use lines::{LineChart, LinePanel, LinePoint, LineSeries, Mark};
 pub(crate) use matrix::{Colours, MatrixCell, MatrixChart, MatrixPanel};
 pub(crate) use measure::Measure;

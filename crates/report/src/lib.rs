@@ -23,7 +23,6 @@ pub use export::{
     Family, FamilyKind, MetricsFormat, Sample, TestCase, TestResult, TestSuite, junit, metrics,
 };
 pub use figure::{Figure, figure_svg};
-pub use interconnect::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use page::{Page, paragraph};
 pub use terminal::Terminal;
 pub use view::{
@@ -31,9 +30,9 @@ pub use view::{
     ToggleState, ToggleValue, bill_page, check_up_page, clock_check_page, clock_cost_page, clusters_page,
     comparison_page, drift_page, experiment_page, firmware_links_page, flaw_index_page, flaw_page,
     flaws_page, fleet_check_page, fleet_rows_page, guard_baseline_page, guard_page, history_page,
-    inference_picture, inferred_links_page, linked_sockets_page, machine_page, measured_sockets_page,
-    memory_page, place_page, plan_page, population_page, reboots_page, results_page, schedulers_page,
-    selftest_page, socket_account_page, toggle_page, toggles_page,
+    inferred_links_page, linked_sockets_page, machine_page, measured_sockets_page, memory_page, place_page,
+    plan_page, population_page, reboots_page, results_page, schedulers_page, selftest_page,
+    socket_account_page, toggle_page, toggles_page,
 };
 pub use view::{
     CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,

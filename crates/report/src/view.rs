@@ -45,7 +45,7 @@ pub use fleet::fleet_check_page;
 pub use fleet_rows::fleet_rows_page;
 pub use guard::{guard_baseline_page, guard_page};
 pub use history::history_page;
-pub use inferred_links::{inference_picture, inferred_links_page};
+pub use inferred_links::inferred_links_page;
 pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;
 pub use measured_sockets::measured_sockets_page;
