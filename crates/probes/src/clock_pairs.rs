@@ -36,7 +36,7 @@ use host::live::{self, AffinityError};
 use kernels::random::SplitMix64;
 use machine::CpuId;
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 use crate::session::Progress;
 pub(crate) use crew::one_side;
 use crew::{Crew, PairViews};

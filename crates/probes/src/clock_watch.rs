@@ -23,7 +23,7 @@ use record::{ClockFault, ClockHappening, ClockPair, ClockWatchSummary};
 
 use crate::clock_pairs::pair_watch::PairWatch;
 use crate::clock_pairs::{Place, Stress};
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 use coverage::Coverage;
 
 /// Exchanges of one pair that are remembered; then every second one is forgotten.

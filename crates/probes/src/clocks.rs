@@ -13,7 +13,7 @@ use crate::clock_reads::fill::{self, Subject};
 use crate::clock_reads::level::Level;
 use crate::clock_reads::price::{Price, Scale};
 use crate::clock_reads::{self, Batches};
-use crate::plan::{self, CheckUpProbe, Depth, Planned, Section};
+use crate::probe::{self, CheckUpProbe, Depth, Planned, Section};
 use crate::session::{Progress, Session};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
@@ -35,9 +35,9 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     ..CheckUpProbe::new("clock-reads", Section::Clocks, plan)
 };
 
-fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
+fn plan(subject: &probe::Subject<'_>, seconds: f64) -> Planned {
     let cpus = one_cpu_per_package(subject);
-    let (settings, reduced) = Settings::within(seconds, cpus, subject.options.depth != Depth::Quick);
+    let (settings, reduced) = Settings::within(seconds, cpus, subject.depth != Depth::Quick);
     let cost = settings.cost.iter().flat_map(|brief| {
         [
             ("cost: reads", brief.reads_s),
@@ -53,7 +53,7 @@ fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
 }
 
 /// One CPU of each package, the first; on a hybrid machine or elsewhere without package numbers the first of all.
-fn one_cpu_per_package(subject: &plan::Subject<'_>) -> Vec<CpuId> {
+fn one_cpu_per_package(subject: &probe::Subject<'_>) -> Vec<CpuId> {
     let topology = &subject.machine.topology;
     let mut packages = Vec::new();
     let mut chosen = Vec::new();

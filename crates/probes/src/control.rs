@@ -9,7 +9,7 @@ use kernels::{
     ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, cycles_per_multiply, has_core_loops,
     multiply_chain, port_loop, rotate_chain,
 };
-use machine::Identity;
+use machine::{CpuId, Identity};
 
 /// Rounds of the multiply chain per reading: 64 x 32 steps, about 2 us at 3 GHz.
 const MULTIPLY_ROUNDS: u64 = 32;
@@ -24,6 +24,14 @@ const TRIES: usize = 3;
 
 /// Multiply over rotate may be off from the table by this share before the table is not believed.
 const AGREEMENT: f64 = 0.06;
+
+/// What the windows of the loop that fills the execution ports are called.
+pub(crate) const PORT_LOOP: &str = "port loop";
+
+/// The raw series of one loop on one CPU.
+pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
+    format!("control, CPU {cpu}, {what}")
+}
 
 /// The control loops of one machine.
 #[derive(Debug, Clone, Copy, PartialEq)]

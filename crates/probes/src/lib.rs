@@ -15,10 +15,11 @@
 //! | differences planted on purpose | [`fault_injection`] |
 //! | what time shows of flaws and their workarounds | [`signature`] |
 //! | loops that both of these time | `timed_loop` |
-//! | all probes of a check-up | `list` |
+//! | what one of them is, and how it is set up | [`probe`] |
 //! | what a number is worth | `quality` |
+//! | how much memory there is for a probe | `room` |
 //! | two threads that meet and never wait for ever | `rendezvous` |
-//! | what fits into the time | [`plan`] |
+//! | all of them, and what fits into the time | [`plan`] |
 //! | records of several processes as one | [`epochs`] |
 //! | what can be detected on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
@@ -33,11 +34,12 @@ pub mod control;
 pub mod cores;
 pub mod epochs;
 pub mod fault_injection;
-mod list;
 pub mod memory;
 pub mod plan;
+pub mod probe;
 mod quality;
 mod rendezvous;
+mod room;
 pub mod sampler;
 #[cfg(test)]
 #[path = "../tests/replay/saved.rs"]

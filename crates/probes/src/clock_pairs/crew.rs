@@ -11,7 +11,7 @@ use clock::{CounterSource, Exchange, ExchangeLimits, Regime, Side, SideView};
 use host::live::{AffinityError, Pinned, current_cpu, start_on};
 use machine::CpuId;
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 
 /// One exchange of one thread.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 
 use machine::CpuId;
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 
 /// The rounds; none for fewer than two CPUs. Each CPU must occur once.
 pub fn rounds(cpus: &[CpuId]) -> Vec<Vec<CpuPair>> {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 
 /// Turns of a pair from one usable exchange to the next that still count as watched: one may be missed.
 const TURNS: f64 = 2.5;

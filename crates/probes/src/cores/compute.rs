@@ -12,7 +12,7 @@ use super::CoresError;
 use super::rates::{RatedLoop, measure, take_windows};
 use super::rounds::{CpuSettings as Settings, Samples};
 use crate::answers::{Answer, Known, Wrong};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 

@@ -11,11 +11,11 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope};
 
+use super::MemoryError;
 use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
-use super::error::MemoryError;
-use super::room::{claimed_cache, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{claimed_cache, largest_block};
 use crate::session::Session;
 
 /// The smallest block of a curve.

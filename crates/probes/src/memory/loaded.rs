@@ -16,10 +16,11 @@ use record::{LoadedLatency, Spread};
 use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, claimed_caches_together, mapped};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::memory::mapped;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::room::{beyond_caches, claimed_cache, claimed_caches_together};
 use crate::sampler::{Sampler, Visit};
 use crate::session::{Budget, Session};
 

@@ -12,10 +12,10 @@ use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::{Bytes, Machine};
 use record::{ChaseOrder, OrderedLatency};
 
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, line_bytes};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{beyond_caches, claimed_cache, line_bytes};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 

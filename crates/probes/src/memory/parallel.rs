@@ -14,10 +14,11 @@ use kernels::{
 use machine::{Bytes, Machine};
 use record::ParallelChase;
 
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, mapped};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::memory::mapped;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{beyond_caches, claimed_cache};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 

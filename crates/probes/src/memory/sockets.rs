@@ -23,11 +23,12 @@ use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
+use super::MemoryError;
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
-use super::error::MemoryError;
-use super::room::mapped;
 use super::series::{PointVisit, Series};
-use crate::cores::{CpuPair, transfer};
+use crate::cores::transfer;
+use crate::memory::mapped;
+use crate::probe::CpuPair;
 use crate::sampler::VisitPlan;
 use crate::session::{Session, SessionError};
 
@@ -422,7 +423,7 @@ fn block(machine: &Machine, nodes: usize) -> Bytes {
     let blocks = 2 * nodes.max(1) as u64;
     let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
     let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
-    let room = super::room::largest_block(machine, Bytes(wanted.0 * blocks));
+    let room = crate::room::largest_block(machine, Bytes(wanted.0 * blocks));
     Bytes((room.0 / blocks).min(wanted.0) >> 21 << 21).max(Bytes(2 << 20))
 }
 

@@ -11,11 +11,11 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, StreamResult};
 
+use super::MemoryError;
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
-use super::error::MemoryError;
-use super::room::{claimed_cache, claimed_caches_together, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{claimed_cache, claimed_caches_together, largest_block};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).

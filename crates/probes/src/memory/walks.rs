@@ -18,10 +18,10 @@ pub use grid::page_counts;
 
 use self::grid::refined;
 use self::pair::{Spacing, measure_pairs};
-use super::error::MemoryError;
-use super::room::largest_block;
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::largest_block;
 use crate::sampler::Visit;
 use crate::session::{Budget, Session};
 

@@ -12,9 +12,8 @@ use machine::{Bytes, CpuId, Topology};
 use record::Resolution;
 use stats::Random;
 
-use super::resolution::{QUAD, Trials};
-use super::transfer;
-use crate::memory::largest_block;
+use super::{QUAD, Trials};
+use crate::room::largest_block;
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -49,9 +48,6 @@ pub(super) enum SubjectError {
     /// Nothing to run.
     #[error("this CPU has no loop for it")]
     NoLoop,
-    /// A line needs two ends.
-    #[error("it takes two CPUs; give more with --cpus")]
-    OneCpu,
     /// Too few pairs.
     #[error("too few windows were undisturbed in its time; give more with --budget")]
     TooFew,
@@ -69,7 +65,6 @@ enum Kind {
     Ports,
     Multiply,
     ClockRead,
-    LineTransfer,
 }
 
 impl Kind {
@@ -81,7 +76,6 @@ impl Kind {
             Self::Ports => "port loop",
             Self::Multiply => "multiply chain",
             Self::ClockRead => "clock read",
-            Self::LineTransfer => "line transfer",
         }
     }
 
@@ -107,7 +101,6 @@ impl Kind {
             Self::Ports,
             Self::Multiply,
             Self::ClockRead,
-            Self::LineTransfer,
         ]
     }
 }
@@ -151,10 +144,10 @@ pub(super) fn measure(
 }
 
 /// Takes the quads of one kind.
-pub(super) struct Bench<'s, 'p> {
-    pub(super) session: &'s mut Session<'p>,
-    pub(super) sampler: Sampler,
-    pub(super) random: Random,
+struct Bench<'s, 'p> {
+    session: &'s mut Session<'p>,
+    sampler: Sampler,
+    random: Random,
     cpu: CpuId,
     budget_s: f64,
     seconds: f64,
@@ -182,7 +175,6 @@ impl<'s, 'p> Bench<'s, 'p> {
                     black_box(clock::begin());
                 }
             }),
-            Kind::LineTransfer => transfer::trials(self, self.cpu)?,
         };
         drop(pinned);
         trials.resolution(kind.name(), kind.unit(), self.seconds).ok_or(SubjectError::TooFew)
@@ -194,10 +186,7 @@ impl<'s, 'p> Bench<'s, 'p> {
     }
 
     /// Takes quads until the time is up.
-    pub(super) fn quads(
-        &mut self,
-        mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD],
-    ) -> Trials {
+    fn quads(&mut self, mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD]) -> Trials {
         let (started, mut trials) = (Instant::now(), Trials::default());
         let mut order = Random::new(self.random.next_u64());
         for _ in 0..QUADS_MAX {
@@ -276,7 +265,7 @@ fn layout(seed: u64) -> Layout {
 }
 
 /// The fastest of the windows of a trial, per unit; `None` if all were set aside.
-pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
+fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
     let in_time = (0..WINDOWS_PER_TRIAL).map_while(|_| (!sampler.is_cut()).then(|| sampler.window(&mut run)));
     let windows = in_time.flatten();
     windows.min_by(f64::total_cmp).map(|ns| ns / units)
@@ -284,7 +273,7 @@ pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) 
 
 /// Rounds that fill a window on an undisturbed CPU: one interruption while they are sought makes them far too few, so
 /// that they are sought again and the largest number counts.
-pub(super) fn rounds_of_a_window(sampler: &Sampler, mut run: impl FnMut(u64)) -> u64 {
+fn rounds_of_a_window(sampler: &Sampler, mut run: impl FnMut(u64)) -> u64 {
     /// All of so many searches are seldom interrupted.
     const SEARCHES: usize = 4;
     (0..SEARCHES).map(|_| sampler.rounds_for(WINDOW_NS, &mut run)).max().unwrap_or(1)

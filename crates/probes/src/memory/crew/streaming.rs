@@ -12,8 +12,8 @@ use machine::{Bytes, CpuId, NodeId};
 
 use super::elements::{Swept, check};
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
-use crate::memory::error::MemoryError;
-use crate::memory::room::mapped;
+use crate::memory::MemoryError;
+use crate::memory::mapped;
 use crate::memory::series::{ControlPair, PointVisit};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;

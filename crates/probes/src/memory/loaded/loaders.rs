@@ -9,9 +9,9 @@ use host::live::{MappingError, Pinned, pending_signal, start_on};
 use kernels::{Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
+use crate::memory::MemoryError;
 use crate::memory::crew::FILL_BYTE;
-use crate::memory::error::MemoryError;
-use crate::memory::room::mapped;
+use crate::memory::mapped;
 use crate::rendezvous::{Alone, RaiseOnDrop};
 
 /// A loader sweeps this much between two looks at the switch: about 20 us.

@@ -8,8 +8,8 @@ use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
-use crate::memory::room::line_bytes;
 use crate::memory::series::{Judge, Kind, Series};
+use crate::room::line_bytes;
 use crate::session::Session;
 
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h

@@ -10,10 +10,10 @@ use record::PackageScaling;
 
 use super::Settings;
 use super::choice::package_of;
+use crate::memory::MemoryError;
 use crate::memory::crew::{StreamJob, map_for_crew_on, stream_visit};
-use crate::memory::error::MemoryError;
-use crate::memory::room::largest_block;
 use crate::memory::series::{Judge, Kind, Series, doubted};
+use crate::room::largest_block;
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.

@@ -6,7 +6,7 @@ use kernels::random::SplitMix64;
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::{Machine, Vendor};
 
-use crate::memory::room::line_bytes;
+use crate::room::line_bytes;
 use crate::sampler::{Sampler, WINDOW_NS};
 
 /// Pages from one visited page to the next where each page has its own TLB entry: with neighbours all sets of a TLB are

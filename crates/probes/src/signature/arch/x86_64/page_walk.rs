@@ -11,7 +11,7 @@ use record::{Reading, SignatureReading};
 use stats::Interval;
 
 use super::turns::{Scale, TurnSet, take_turns};
-use crate::memory::largest_block;
+use crate::room::largest_block;
 use crate::sampler::Sampler;
 use crate::signature::judgement::{Held, Level, Turns};
 use crate::signature::{SignatureProbe, SignatureSetup};
