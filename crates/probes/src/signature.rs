@@ -4,7 +4,6 @@
 //! |---|---|
 //! | which there are, and what each measures | this one |
 //! | the loops of an architecture: x86-64 has some, the others say that they have none | `arch` |
-//! | from turns to a value, its interval and its control | `judgement` |
 //! | those of a check-up, within its budget | `check_up` |
 //!
 //! Beside each stands a control that must not move: a loop that the workaround cannot touch. Values of loops of the core
@@ -14,7 +13,6 @@
 
 mod arch;
 pub mod check_up;
-mod judgement;
 
 use std::cell::Cell;
 use std::time::Instant;
