@@ -234,11 +234,6 @@ pub(crate) fn second_cpu_missing(subject: &Subject<'_>) -> Option<&'static str> 
     (subject.cpus.len() < 2).then_some("it needs two CPUs, and there is one to measure on")
 }
 
-/// Needs of a probe of chains in registers.
-pub(crate) fn core_loops_missing(_: &Subject<'_>) -> Option<&'static str> {
-    (!kernels::has_core_loops()).then_some("no loop for this architecture")
-}
-
 /// Why a probe could not measure, or not all of it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]

@@ -99,28 +99,13 @@ machine::named! {
 }
 
 impl ShortKind {
-    /// Whether its loop is in registers, or in a word or two of memory.
-    fn is_of_the_core(self) -> bool {
-        matches!(
-            self,
-            Self::StoreBypass
-                | Self::PlainForwarding
-                | Self::DenormalDivide
-                | Self::FloatDivide
-                | Self::MultiplyChain
-        )
-    }
-
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
-    /// `DebugBuild`, `NoLoop`, or `Mapping` where there is no memory, or `Echo` without a second process.
+    /// `DebugBuild`, or `Mapping` where there is no memory, or `Echo` without a second process.
     pub fn start(self, setup: &ShortSetup) -> Result<ShortProbe, ShortProbeError> {
         if cfg!(debug_assertions) {
             return Err(ShortProbeError::DebugBuild);
-        }
-        if self.is_of_the_core() && !kernels::has_core_loops() {
-            return Err(ShortProbeError::NoLoop);
         }
         let way = match self {
             Self::StoreBypass => setup.windowed(timed_loop::store_bypass()),
@@ -262,9 +247,6 @@ pub enum ShortProbeError {
         "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
     )]
     DebugBuild,
-    /// The architecture lacks it.
-    #[error("no loop for {}", std::env::consts::ARCH)]
-    NoLoop,
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),

@@ -110,7 +110,7 @@ impl RatedLoop for Mandelbrot {
         let (mut results, mut wrong) = (0, None);
         let mut draw = |pictures: u64| {
             for _ in 0..pictures {
-                let found = self.run(black_box(PICTURE)).iterations ^ std::mem::take(&mut planted);
+                let found = self.run(black_box(PICTURE)) ^ std::mem::take(&mut planted);
                 if found != known.answer {
                     wrong = Some(Wrong { count: wrong.map_or(0, |wrong: Wrong| wrong.count) + 1, found });
                 }
@@ -123,7 +123,7 @@ impl RatedLoop for Mandelbrot {
         let Picture { width, height, iterations_max } = PICTURE;
         let operands = || format!("{width} x {height} points from -2-1.5i to 1+1.5i, {iterations_max} steps");
         let answer = Answer { known, results, wrong };
-        sampler.count(answer, operands, || self.run(black_box(PICTURE)).iterations);
+        sampler.count(answer, operands, || self.run(black_box(PICTURE)));
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         for numbers in Numbers::ALL {
             for isa in Isa::ALL {
                 let Some(kernel) = Mandelbrot::new(numbers, isa) else { continue };
-                assert_eq!(kernel.run(PICTURE).iterations, answer(numbers), "{numbers:?} {isa:?}");
+                assert_eq!(kernel.run(PICTURE), answer(numbers), "{numbers:?} {isa:?}");
             }
         }
     }

@@ -18,7 +18,7 @@ pub use super::rounds::CpuSettings as Settings;
 use super::rounds::{Aim, Samples, Windows};
 use crate::answers::{Answer, Known};
 use crate::control::{ControlLoops, PORT_LOOP, series_name};
-use crate::probe::{CheckUpProbe, Planned, Section, Subject, core_loops_missing};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -40,7 +40,6 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     rank: 10,
     // It keeps a core busy that its sibling shares.
     disturbs: "core",
-    missing: core_loops_missing,
     ..CheckUpProbe::new("control", Section::Cores, plan)
 };
 

@@ -18,7 +18,7 @@ use super::CoresError;
 use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::rounds::{Pace, Samples, Windows, in_rounds};
 use crate::probe::CpuPair;
-use crate::probe::{self, CheckUpProbe, Planned, Section, core_loops_missing, second_cpu_missing};
+use crate::probe::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
 use crate::quality::Limits;
 use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
@@ -57,7 +57,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     rank: 100,
     // Two cores and the memory are busy.
     disturbs: "machine",
-    missing: |subject| core_loops_missing(subject).or_else(|| second_cpu_missing(subject)),
+    missing: second_cpu_missing,
     ..CheckUpProbe::new("sharing", Section::Cores, plan)
 };
 

@@ -99,7 +99,7 @@ impl Kernels {
             .into_iter()
             .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
             .collect(),
-            Self::All => StreamKernel::all().iter().filter_map(StreamKernel::available).collect(),
+            Self::All => StreamKernel::all().filter_map(|kernel| kernel.available()).collect(),
         }
     }
 }

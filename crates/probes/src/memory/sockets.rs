@@ -338,8 +338,7 @@ impl<'s> Table<'s> {
             }
             laid.chase.clone()
         } else {
-            // A mapping starts on a page and holds many lines: nothing else can be wrong.
-            OffsetChase::lay_while(walked.as_mut_slice(), seed, &goes_on).map_err(|_| broken_off())?
+            OffsetChase::lay_while(walked.as_mut_slice(), seed, &goes_on).ok_or_else(broken_off)?
         };
         if let Some(node) = node {
             let [walked, streamed] =

@@ -340,11 +340,9 @@ impl Table<'_> {
         for point in &self.points {
             let Some(judged) = self.judge(point.team.scope).judge(&point.series) else { continue };
             let kernel = point.kernel.kernel();
-            let accounting = kernel.accounting();
             let cpus: machine::CpuSet = point.team.cpus.iter().copied().collect();
             let page = page_bytes(PageRequest::Huge, &point.pages);
             let judged = judged.kept(session, &point.series, point.series_name(page), "bytes_per_s");
-            let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
             session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,
                 cpu: (point.team.scope == Scope::Cpu).then_some(point.team.cpus[0]),
@@ -355,7 +353,7 @@ impl Table<'_> {
                 store: kernel.store.name().to_owned(),
                 block_bytes: point.block,
                 bytes_per_s: judged.value,
-                bus_bytes_per_s: judged.value * bus_share,
+                bus_bytes_per_s: judged.value * kernel.bus_share(),
                 spread: doubted(judged.spread, point.windows_apart),
             });
         }

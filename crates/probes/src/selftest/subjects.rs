@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use host::live::{AffinityError, Mapping, MappingError, PageRequest, Pinned};
 use kernels::{
-    ADDS_PER_ROUND, Arrays, Chain, LOADS_PER_ROUND, Layout, MULTIPLIES_PER_ROUND, Operation, Order, Position,
-    Store, StreamKernel, multiply_chain, port_loop,
+    ADDS_PER_ROUND, Arrays, Chain, LOADS_PER_ROUND, Layout, MULTIPLIES_PER_ROUND, Operation, Store,
+    StreamKernel, multiply_chain, port_loop,
 };
 use machine::{Bytes, CpuId, Topology};
 use record::Resolution;
@@ -45,9 +45,6 @@ pub(super) enum SubjectError {
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// Nothing to run.
-    #[error("this CPU has no loop for it")]
-    NoLoop,
     /// Too few pairs.
     #[error("too few windows were undisturbed in its time; give more with --budget")]
     TooFew,
@@ -165,7 +162,6 @@ impl<'s, 'p> Bench<'s, 'p> {
             Kind::Latency(_, bytes) => self.latency(bytes)?,
             Kind::MemoryLatency(bytes) => self.memory_latency(bytes)?,
             Kind::Triad(bytes) => self.triad(bytes)?,
-            Kind::Ports | Kind::Multiply if !kernels::has_core_loops() => return Err(SubjectError::NoLoop),
             Kind::Ports => self.repeated(ADDS_PER_ROUND, |rounds| _ = black_box(port_loop(rounds))),
             Kind::Multiply => {
                 self.repeated(MULTIPLIES_PER_ROUND, |rounds| _ = black_box(multiply_chain(rounds)))
@@ -214,8 +210,8 @@ impl<'s, 'p> Bench<'s, 'p> {
         let mut rounds = None;
         Ok(self.quads(|sampler, random| {
             let block = &mut mapping.as_mut_slice()[..bytes];
-            let Ok(chain) = Chain::build_while(block, layout(random.next_u64()), &|| !sampler.is_cut())
-            else {
+            let layout = Layout::random(STRIDE_BYTES, random.next_u64());
+            let Some(chain) = Chain::build_while(block, layout, &|| !sampler.is_cut()) else {
                 return [None; QUAD];
             };
             let mut cursor = chain.start();
@@ -233,10 +229,10 @@ impl<'s, 'p> Bench<'s, 'p> {
     /// A chain that is too long to be laid for each quad: the walk goes on where the last one ended.
     fn memory_latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
         let mut mapping = self.mapped(bytes)?;
-        let layout = layout(self.random.next_u64());
+        let layout = Layout::random(STRIDE_BYTES, self.random.next_u64());
         let goes_on = || !self.session.must_stop();
         let chain = Chain::build_while(&mut mapping.as_mut_slice()[..bytes], layout, &goes_on)
-            .map_err(|_| SubjectError::TooFew)?;
+            .ok_or(SubjectError::TooFew)?;
         let mut cursor = chain.start();
         let rounds = rounds_of_a_window(&self.sampler, |rounds| cursor = cursor.walk(rounds));
         let loads = (rounds * LOADS_PER_ROUND) as f64;
@@ -249,19 +245,14 @@ impl<'s, 'p> Bench<'s, 'p> {
 
     fn triad(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
         let mut mapping = self.mapped(bytes)?;
-        let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).ok_or(SubjectError::NoLoop)?;
-        let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad)
-            .map_err(|_| SubjectError::NoLoop)?;
+        let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).expect("every CPU has a triad");
+        let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad);
         arrays.fill();
         let kib = arrays.block_bytes() as f64 / Bytes::KIB.0 as f64;
         Ok(self.quads(|sampler, _| {
             [(); QUAD].map(|()| best_of(sampler, kib, || _ = black_box(sweep.run(&mut arrays, 1))))
         }))
     }
-}
-
-fn layout(seed: u64) -> Layout {
-    Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed }
 }
 
 /// The fastest of the windows of a trial, per unit; `None` if all were set aside.

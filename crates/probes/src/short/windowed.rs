@@ -134,8 +134,7 @@ fn laid(
     let goes_on = || pending_signal().is_none() && until.is_none_or(|until| Instant::now() < until);
     let mut mapping = Mapping::new_while(block.0 as usize, asked, &goes_on)?;
     let laid = OffsetChase::lay_while(mapping.as_mut_slice(), seed, &goes_on);
-    // A mapping starts on a page and holds many lines: nothing else can be wrong.
-    let mut chase = laid.map_err(|_| MappingError::BrokenOff { bytes: block })?;
+    let mut chase = laid.ok_or(MappingError::BrokenOff { bytes: block })?;
     let pages = mapping.pages();
     let run = move |rounds| {
         chase.walk(mapping.as_mut_slice(), rounds);

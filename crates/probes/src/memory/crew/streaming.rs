@@ -124,7 +124,7 @@ fn chunk_bytes(part_bytes: usize) -> usize {
 
 /// Bytes counted for one pass over the arrays of one chunk.
 fn counted_bytes(kernel: &StreamLoop, arrays: &Arrays<'_>) -> u64 {
-    arrays.elements() as u64 * u64::from(kernel.kernel().accounting().counted_bytes)
+    arrays.elements() as u64 * u64::from(kernel.kernel().counted_bytes())
 }
 
 /// What one member reports.
@@ -177,12 +177,8 @@ pub(in crate::memory) fn stream_visit(
 fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
     let chunk_bytes = chunk_bytes(part.len());
     let operation = job.kernel.kernel().operation;
-    let mut chunks: Vec<Arrays<'_>> = part
-        .chunks_exact_mut(chunk_bytes)
-        .map(|chunk| {
-            Arrays::from_block(chunk, operation).expect("chunks are aligned and hold a granule per array")
-        })
-        .collect();
+    let mut chunks: Vec<Arrays<'_>> =
+        part.chunks_exact_mut(chunk_bytes).map(|chunk| Arrays::from_block(chunk, operation)).collect();
     if job.part_bytes <= job.warm_bytes_max {
         for arrays in chunks.iter_mut().take_while(|_| !member.sampler.is_cut()) {
             black_box(job.kernel.run(arrays, 1));

@@ -92,9 +92,9 @@ impl Loaders {
         let mut chunks: Vec<Arrays<'_>> = mapping
             .as_mut_slice()
             .chunks_exact_mut(CHUNK_BYTES)
-            .map(|chunk| Arrays::from_block(chunk, kernel.kernel().operation).expect("chunks are aligned"))
+            .map(|chunk| Arrays::from_block(chunk, kernel.kernel().operation))
             .collect();
-        let counted = u64::from(kernel.kernel().accounting().counted_bytes);
+        let counted = u64::from(kernel.kernel().counted_bytes());
         // A loader goes on where it was stopped: the start of its memory may still be in the caches.
         let mut next = 0;
         while !self.ended.load(Ordering::Relaxed) {

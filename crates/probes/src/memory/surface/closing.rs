@@ -47,8 +47,7 @@ mod tests {
         let sampler = Sampler::new(CpuId(5), rate, ControlLoops { cycles_per_multiply: None });
         let planted = sampler.clone().planted(vec![Planted { row: format!("{WRONG}{CHASE}"), factor: 1.0 }]);
         let mut block = Block([0; 64 * 100]);
-        let layout = Layout { stride_bytes: 64, order: Order::Random, position: Position::Start, seed: 3 };
-        let chain = Chain::build(&mut block.0, layout).expect("aligned");
+        let chain = Chain::build_while(&mut block.0, Layout::random(64, 3), &|| true).expect("there is time");
         // A step too many is what a load that went to the wrong node leaves.
         for (mut sampler, rounds, astray, wrong) in
             [(sampler.clone(), 0, 0, 0), (sampler.clone(), 7, 0, 0), (sampler, 7, 1, 1), (planted, 50, 0, 1)]

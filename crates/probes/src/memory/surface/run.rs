@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use host::live::{Mapping, MappingError, Pages};
 use kernels::random::SplitMix64;
-use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
+use kernels::{Chain, LOADS_PER_ROUND, Layout};
 use machine::CpuId;
 use record::{LatencyCell, RawSeries};
 
@@ -222,17 +222,9 @@ impl SurfaceRun {
     /// One visit; `None` if the sampler was cut before its chain was laid.
     fn visit(&mut self, place: Place, sampler: &mut Sampler) -> Option<Visit> {
         let offset = self.offset(place);
-        let layout = Layout {
-            stride_bytes: place.stride_bytes,
-            order: Order::Random,
-            position: Position::Start,
-            seed: self.random.next_u64(),
-        };
+        let layout = Layout::random(place.stride_bytes, self.random.next_u64());
         let block = &mut self.mapping.as_mut_slice()[offset..offset + place.block_bytes];
-        let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
-            Err(ChainError::BrokenOff) => return None,
-            chain => chain.expect("the block is page-aligned and holds at least four strides"),
-        };
+        let chain = Chain::build_while(block, layout, &|| !sampler.is_cut())?;
         let warm_rounds = (chain.nodes().min(WARM_LOADS_MAX) as u64).div_ceil(LOADS_PER_ROUND);
         let (mut cursor, mut walked) = (chain.start().walk(warm_rounds), warm_rounds);
         let mut walk = |rounds| {
