@@ -16,7 +16,6 @@ pub mod compute;
 pub mod control;
 pub mod handover;
 mod load;
-mod rates;
 mod rounds;
 pub mod sharing;
 pub mod transfer;

@@ -8,7 +8,7 @@
 //! | the check-up while it measures: its loop, what disturbed it | [`check_up`] |
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
-//! | price of reading time | [`clock_reads`], and of it in the check-up [`clocks`] |
+//! | price of reading time | [`clock_reads`] |
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
@@ -29,7 +29,6 @@ pub mod check_up;
 pub mod clock_pairs;
 pub mod clock_reads;
 pub mod clock_watch;
-pub mod clocks;
 pub mod control;
 pub mod cores;
 pub mod epochs;

@@ -1,7 +1,6 @@
 //! Probes of memory: latency surface, bandwidth, STREAM, address translation, load.
 
 pub mod bandwidth;
-mod crew;
 pub mod loaded;
 pub mod orders;
 pub mod parallel;
@@ -10,6 +9,7 @@ pub mod sockets;
 pub mod stream;
 pub mod surface;
 pub mod walks;
+mod worker_group;
 
 use host::live::{AffinityError, Mapping, MappingError, NodeMemoryError, PageRequest, map_on_node};
 use machine::{Bytes, NodeId};

@@ -9,8 +9,7 @@ use machine::CpuId;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck};
 
 use super::system_clocks::ClockMarks;
-use super::tournament::sweep_worst_s;
-use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, verdict};
+use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, sweep_worst_s, verdict};
 use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject, second_cpu_missing};
 use crate::session::Session;
 

@@ -24,8 +24,8 @@ use stats::FEWEST_ROUNDS;
 pub use choice::{Per, nodes_with_memory, subjects};
 
 use super::MemoryError;
-use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
 use super::series::{PointVisit, Series};
+use super::worker_group::{CHUNKS_PER_WINDOW, FILL_BYTE, GroupMemory, StreamJob, stream_visit};
 use crate::cores::transfer;
 use crate::memory::mapped;
 use crate::probe::CpuPair;
@@ -142,7 +142,7 @@ struct Cell {
 struct NodeMemory {
     walked: Mapping,
     chase: OffsetChase,
-    streamed: CrewMemory,
+    streamed: GroupMemory,
 }
 
 /// The run while it is measured.
@@ -346,7 +346,7 @@ impl<'s> Table<'s> {
             self.placed(node, walked.zip(streamed).map(|(walked, streamed)| walked.min(streamed)));
         }
         let pages = vec![streamed.pages()];
-        let streamed = CrewMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
+        let streamed = GroupMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
         Ok(NodeMemory { walked, chase, streamed })
     }
 

@@ -7,7 +7,6 @@
 //! cheap. What time is left goes to the cells whose interval is widest, on fresh mappings.
 
 mod cells;
-mod closing;
 mod grid;
 mod run;
 

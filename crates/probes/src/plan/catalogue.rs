@@ -5,12 +5,11 @@ use std::fmt;
 
 use machine::did_you_mean;
 
-use crate::clock_pairs;
-use crate::clocks;
 use crate::cores::{atomics, compute, control, sharing, transfer, wake};
 use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
 use crate::probe::{CheckUpProbe, Section};
 use crate::signature::check_up as signatures;
+use crate::{clock_pairs, clock_reads};
 
 /// The probes in the order in which they run, but for those that name another: the machine warms up on the control loops;
 /// what disturbs others is last within its section.
@@ -31,7 +30,7 @@ const PROBES: &[&CheckUpProbe] = &[
     &compute::PROBE,
     &atomics::PROBE,
     &wake::PROBE,
-    &clocks::PROBE,
+    &clock_reads::check_up::PROBE,
     &clock_pairs::check_up::PROBE,
     &signatures::PROBE,
 ];

@@ -10,8 +10,8 @@ use kernels::{Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
 use crate::memory::MemoryError;
-use crate::memory::crew::FILL_BYTE;
 use crate::memory::mapped;
+use crate::memory::worker_group::FILL_BYTE;
 use crate::rendezvous::{Alone, RaiseOnDrop};
 
 /// A loader sweeps this much between two looks at the switch: about 20 us.

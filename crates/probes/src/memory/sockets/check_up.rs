@@ -6,7 +6,7 @@ use machine::{CpuId, Machine};
 
 use super::choice::nodes_with_memory;
 use super::{Per, STREAM_WINDOWS, Settings, Streams, block, run, scaling, subjects};
-use crate::memory::crew::worst_case_visit_s;
+use crate::memory::worker_group::worst_case_visit_s;
 use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject, net_s};
 
 /// CPUs that are compared at most: with more, the rounds over them become too few. `--full` compares four times as many.
