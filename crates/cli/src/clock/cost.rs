@@ -8,12 +8,10 @@ use experiments::held_clock_source::{self, HeldClockSource};
 use host::Root;
 use host::live::{self, Pinned};
 use machine::{CpuId, Machine};
-use probes::clock_reads::Settings;
-use probes::clock_reads::brief::Brief;
 use probes::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, SHARED_WORD, Scope};
-use probes::clock_reads::fill::{self, Scaling, Subject, begun};
-use probes::clock_reads::sources;
-use probes::clocks;
+use probes::clock_reads::check_up::keep;
+use probes::clock_reads::fill::{self, Brief, Scaling, Subject, begun};
+use probes::clock_reads::{Settings, sources};
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::session::SessionError;
@@ -59,7 +57,7 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let record = || {
         let mut record = recording::begun(machine, &cpus, budget_s);
         record.partial = failure.as_ref().map(ToString::to_string);
-        clocks::keep(&mut record, ClockCost { raw, ..cost.clone() });
+        keep(&mut record, ClockCost { raw, ..cost.clone() });
         record
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;

@@ -1,13 +1,172 @@
 //! A probe of the check-up: what the planner has to know of it, and how it is set up for a machine and a time.
 //!
-//! Each stands in the file of what it measures, as a constant; `list` names them all.
+//! Each stands in the file of what it measures, as a constant; `plan` has the list of them.
+
+mod pairs;
 
 use std::error::Error;
 use std::fmt;
 
-use super::Section;
-use super::subject::{Subject, net_s};
+use machine::{Bytes, CpuId, Machine};
+
+pub use pairs::{ChosenPairs, CpuPair, choose_pairs};
+
+use crate::room::room_of;
 use crate::session::Session;
+
+machine::named! {
+    /// A group of probes, as `--only` names it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Section {
+        /// Bandwidth, latency, address translation.
+        Memory = "memory",
+        /// Frequency, sharing, line transfer, waking.
+        Cores = "cores",
+        /// Whether counters agree, and the price of reading time.
+        Clocks = "clocks",
+        /// What time tells of flaws and their workarounds.
+        Flaws = "flaws",
+    }
+}
+
+/// How thorough a check-up is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Depth {
+    /// `--quick`.
+    Quick,
+    /// Without either flag.
+    #[default]
+    Default,
+    /// `--full`.
+    Full,
+}
+
+impl Depth {
+    /// Budget in seconds where the user gives none.
+    pub const fn budget_s(self) -> f64 {
+        match self {
+            Self::Quick => 20.0,
+            Self::Default => 90.0,
+            Self::Full => 600.0,
+        }
+    }
+
+    /// The flag that asks for it.
+    pub(crate) const fn flag(self) -> &'static str {
+        match self {
+            Self::Quick => "--quick",
+            Self::Default => "the default check-up",
+            Self::Full => "--full",
+        }
+    }
+}
+
+machine::named! {
+    /// One signature probe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SignatureProbe {
+        /// Gathers of eight words: Gather Data Sampling.
+        Gather = "gather",
+        /// A jump that ends on a boundary of 32 bytes: Intel's JCC erratum.
+        Jcc = "jcc",
+        /// A load behind a store of late address: Speculative Store Bypass Disable.
+        StoreBypass = "store-bypass",
+        /// Dependent loads one page apart: erratum 298.
+        PageWalk = "page-walk",
+        /// Locked additions across two lines.
+        SplitLock = "split-lock",
+    }
+}
+
+/// A quantity of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name in records and catalogue.
+    pub name: &'static str,
+    /// `core cycles`, `ns`, `ratio`.
+    pub unit: &'static str,
+}
+
+impl SignatureProbe {
+    /// What it measures.
+    pub fn quantity(self) -> Quantity {
+        let (name, unit) = match self {
+            Self::Gather => ("gather_ymm_cycles", "core cycles"),
+            Self::Jcc => ("jcc_edge_ratio", "ratio"),
+            Self::StoreBypass => ("store_bypass_cycles", "core cycles"),
+            Self::PageWalk => ("page_walk_4k_ns", "ns"),
+            Self::SplitLock => ("split_lock_ns", "ns"),
+        };
+        Quantity { name, unit }
+    }
+
+    /// Whether it holds up every CPU of the machine, and not only its own core.
+    pub fn disturbs_machine(self) -> bool {
+        self == Self::SplitLock
+    }
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) cpus: &'a [CpuId],
+    pub(crate) depth: Depth,
+    /// Signatures that can decide on flaws that may concern the machine.
+    pub(crate) signatures: &'a [SignatureProbe],
+    pub(crate) seed: u64,
+}
+
+/// Largest block that a probe takes where no limit is known.
+const UNLIMITED: Bytes = Bytes(512 << 20);
+
+impl Subject<'_> {
+    /// Value by depth: `--quick`, default, `--full`.
+    pub(crate) fn by_depth<T>(&self, [quick, default, full]: [T; 3]) -> T {
+        match self.depth {
+            Depth::Quick => quick,
+            Depth::Default => default,
+            Depth::Full => full,
+        }
+    }
+
+    /// Memory that one block may take.
+    pub(crate) fn room(&self) -> Bytes {
+        room_of(self.machine).unwrap_or(UNLIMITED)
+    }
+
+    /// Settings whose time besides their budget depends on the machine and how many CPUs are measured.
+    pub(crate) fn planned<S: fmt::Debug + 'static, E: Error + Send + Sync + 'static>(
+        &self,
+        seconds: f64,
+        settings: S,
+        budget_s: fn(&mut S) -> &mut f64,
+        worst_case_s: fn(&S, usize, &Machine) -> f64,
+        run: fn(&mut Session<'_>, &S) -> Result<(), E>,
+    ) -> Planned {
+        let worst_case_s = |settings: &S| worst_case_s(settings, self.cpus.len(), self.machine);
+        Planned::within(seconds, settings, budget_s, worst_case_s, run)
+    }
+
+    /// Pairs and, where not all are measured, a line that says which.
+    pub(crate) fn pairs(&self, limit: usize) -> (ChosenPairs, Vec<String>) {
+        let chosen = choose_pairs(&self.machine.topology, self.cpus, self.seed, limit);
+        let line = (chosen.pairs.len() < chosen.possible).then(|| {
+            format!(
+                "{} of {} pairs of CPUs: one of each of {} kinds of neighbourhood, the others at random",
+                chosen.pairs.len(),
+                chosen.possible,
+                chosen.kinds.min(chosen.pairs.len())
+            )
+        });
+        (chosen, line.into_iter().collect())
+    }
+}
+
+/// Time for visits: the worst case less what the probe adds to its budget; never below a twentieth of a second.
+pub(crate) fn net_s(seconds: f64, added_s: f64) -> f64 {
+    (seconds - added_s).max(0.05)
+}
 
 /// One probe. Times are worst cases in seconds, on two CPUs: measured on a loaded guest, rounded up.
 pub(crate) struct CheckUpProbe {
@@ -75,11 +234,6 @@ pub(crate) fn second_cpu_missing(subject: &Subject<'_>) -> Option<&'static str> 
     (subject.cpus.len() < 2).then_some("it needs two CPUs, and there is one to measure on")
 }
 
-/// Needs of a probe of chains in registers.
-pub(crate) fn core_loops_missing(_: &Subject<'_>) -> Option<&'static str> {
-    (!kernels::has_core_loops()).then_some("no loop for this architecture")
-}
-
 /// Why a probe could not measure, or not all of it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -90,9 +244,9 @@ pub struct Planned {
     worst_case_s: f64,
     /// Every share of its time, by name, in seconds.
     shares: Vec<(&'static str, f64)>,
-    pub(super) reduced: Vec<String>,
+    pub(crate) reduced: Vec<String>,
     /// Time in an epoch that says something with these settings, in seconds, where that is more than the probe states.
-    pub(super) epoch_least_s: f64,
+    pub(crate) epoch_least_s: f64,
     settings: Box<dyn Runs>,
 }
 
@@ -160,7 +314,7 @@ impl Planned {
     }
 
     /// Gives visits so much time at least, whatever cannot be broken off may take.
-    pub(super) fn visits_at_least(&mut self, least_s: f64) {
+    pub(crate) fn visits_at_least(&mut self, least_s: f64) {
         if let Some(visits_s) = self.settings.visits_s() {
             *visits_s = visits_s.max(least_s);
             self.shares = vec![("budget", *visits_s)];

@@ -6,7 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernels::random::SplitMix64;
 use machine::{CpuId, CpuSet, Topology};
 
-use crate::cores::CpuPair;
+/// Two CPUs that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuPair {
+    /// The CPU that times.
+    pub a: CpuId,
+    /// The other.
+    pub b: CpuId,
+}
+
+impl CpuPair {
+    /// The same pair with the roles changed.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self { a: self.b, b: self.a }
+    }
+}
 
 /// The chosen pairs and how many there are in all.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use record::{Reading, SignatureReading};
 use stats::{Interval, Random, quantile_of_sorted, sorted};
 
-use super::SignatureProbe;
+use crate::probe::SignatureProbe;
 
 /// Consecutive turns that are drawn together.
 const TURNS_PER_BLOCK: usize = 10;
@@ -37,23 +37,8 @@ pub(super) struct Held {
     pub(super) ratio: fn(&[f64]) -> f64,
     /// How far the ratio may be from 1.
     pub(super) bound: f64,
-    /// Where the control itself has to lie, in the unit of the loops, if anything is known of it.
-    pub(super) level: Option<Level>,
-}
-
-/// What is known of a control whatever the CPU.
-pub(super) struct Level {
-    /// Index of the control's loop.
-    pub(super) work: usize,
-    /// Plausible values.
-    pub(super) plausible: Interval,
-}
-
-/// A value and its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Resampled {
-    value: f64,
-    interval: Interval,
+    /// Where the control, which is the first loop, has to lie in the unit of the loops, if anything is known of it whatever the CPU.
+    pub(super) plausible: Option<Interval>,
 }
 
 impl Turns {
@@ -65,31 +50,32 @@ impl Turns {
         held: &Held,
     ) -> Reading<SignatureReading> {
         let unit = probe.quantity().unit;
-        let (measured, control) = (self.resampled(value), self.resampled(held.ratio));
-        let numbers = [measured.value, measured.interval.low, measured.interval.high, control.value];
+        let (value, interval) = self.resampled(value);
+        let (control_ratio, control_interval) = self.resampled(held.ratio);
+        let numbers = [value, interval.low, interval.high, control_ratio];
         if !numbers.into_iter().all(f64::is_finite) {
             return Reading::Missing("the windows gave no finite number".to_owned());
         }
         let may_be = Interval { low: 1.0 - held.bound, high: 1.0 + held.bound };
         let lows = self.lows(&self.all());
-        let is_plausible = held.level.as_ref().is_none_or(|level| level.plausible.contains(lows[level.work]));
+        let is_plausible = held.plausible.is_none_or(|plausible| plausible.contains(lows[0]));
         // Alone, a duration would have been shorter, by no more than what the ports lost. Ratios lose on both sides.
-        let low = measured.interval.low;
+        let low = interval.low;
         let alone_low = if unit == "ratio" { low } else { low - low.abs() * (1.0 - 1.0 / self.slowdown) };
-        let interval = Interval { low: alone_low, high: measured.interval.high };
         Reading::Is(SignatureReading {
-            value: measured.value,
-            interval,
+            value,
+            interval: Interval { low: alone_low, high: interval.high },
             unit: unit.to_owned(),
             count: u32::try_from(self.values.len()).unwrap_or(u32::MAX),
             control: held.text.to_owned(),
-            control_ratio: control.value,
-            control_interval: control.interval,
-            control_holds: may_be.contains(control.value) && is_plausible,
+            control_ratio,
+            control_interval,
+            control_holds: may_be.contains(control_ratio) && is_plausible,
         })
     }
 
-    fn resampled(&self, function: impl Fn(&[f64]) -> f64) -> Resampled {
+    /// A value and its interval.
+    fn resampled(&self, function: impl Fn(&[f64]) -> f64) -> (f64, Interval) {
         let value = function(&self.lows(&self.all()));
         let mut random = Random::new(self.seed);
         let blocks = self.values.len().div_ceil(TURNS_PER_BLOCK);
@@ -102,7 +88,7 @@ impl Turns {
         found = sorted(&found);
         let end = |q| quantile_of_sorted(&found, q).unwrap_or(value);
         let interval = Interval::between(end(LEVEL[0]), end(LEVEL[1]));
-        Resampled { value, interval: interval.hull(&Interval { low: value, high: value }) }
+        (value, interval.hull(&Interval { low: value, high: value }))
     }
 
     /// Each turn once.
@@ -131,8 +117,8 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn held(bound: f64, level: Option<Level>) -> Held {
-        Held { text: "a loop", ratio: |lows| lows[2] / lows[0], bound, level }
+    fn held(bound: f64, plausible: Option<Interval>) -> Held {
+        Held { text: "a loop", ratio: |lows| lows[2] / lows[0], bound, plausible }
     }
 
     /// Turns of a control of 2, a value of 10, and the control again, with some disturbance above each.
@@ -163,7 +149,7 @@ mod tests {
         let reading =
             |after, held: &Held| is(turns(after).reading(SignatureProbe::Gather, |lows| lows[1], held));
         assert!(!reading(2.2, &held(0.05, None)).control_holds);
-        let level = |low, high| Some(Level { work: 0, plausible: Interval { low, high } });
+        let level = |low, high| Some(Interval { low, high });
         assert!(reading(2.0, &held(0.05, level(1.0, 3.0))).control_holds);
         assert!(!reading(2.0, &held(0.05, level(3.0, 4.0))).control_holds);
     }

@@ -11,7 +11,7 @@ use clock::{CounterSource, Exchange, ExchangeLimits, Regime, Side, SideView};
 use host::live::{AffinityError, Pinned, current_cpu, start_on};
 use machine::CpuId;
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 
 /// One exchange of one thread.
 #[derive(Debug, Clone)]
@@ -43,8 +43,8 @@ struct Board {
     all_done: Condvar,
 }
 
-/// Threads on CPUs, for as long as the closure of [`Crew::with`] runs.
-pub(super) struct Crew<'a, S> {
+/// Threads on CPUs, for as long as the closure of [`WorkerGroup::with`] runs.
+pub(super) struct WorkerGroup<'a, S> {
     cpus: &'a [CpuId],
     source: &'a RwLock<S>,
     slots: &'a [Slot],
@@ -96,7 +96,7 @@ impl Board {
     }
 }
 
-impl<'a, S: CounterSource + Send> Crew<'a, S> {
+impl<'a, S: CounterSource + Send> WorkerGroup<'a, S> {
     /// Runs `conduct` with a thread on each CPU.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
         cpus: &'a [CpuId],
         source: &'a RwLock<S>,
         limits: ExchangeLimits,
-        conduct: impl FnOnce(&Crew<'_, S>) -> R,
+        conduct: impl FnOnce(&WorkerGroup<'_, S>) -> R,
     ) -> Result<R, AffinityError> {
         let board = Board::default();
         let slots: Vec<Slot> = cpus.iter().map(|_| Slot::default()).collect();
@@ -120,7 +120,7 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
                 let board = &board;
                 start_on(scope, cpu, move || serve(cpu, slot, board, source, limits))?;
             }
-            Ok(conduct(&Crew { cpus, source, slots: &slots, board: &board }))
+            Ok(conduct(&WorkerGroup { cpus, source, slots: &slots, board: &board }))
         })
     }
 

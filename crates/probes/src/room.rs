@@ -1,9 +1,6 @@
-//! How much memory a probe may take on this machine, from which node, what its caches claim, and how it is cut into lines and pages.
+//! How much memory a probe may take on this machine, what its caches claim, and how it is cut into lines and pages.
 
-use host::live::{Mapping, PageRequest, map_on_node};
-use machine::{Bytes, CacheKind, Machine, NodeId};
-
-use super::error::MemoryError;
+use machine::{Bytes, CacheKind, Machine};
 
 /// A block takes at most this share of the machine's memory.
 const SHARE_OF_MEMORY: u64 = 4;
@@ -26,35 +23,19 @@ pub(crate) fn room_of(machine: &Machine) -> Option<Bytes> {
 }
 
 /// The largest block up to `wish` that the machine and its limits leave room for, in whole MiB, at least one.
-pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
+pub(crate) fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
     let most = room_of(machine).map_or(wish, |room| room.min(wish));
     Bytes((most.0 / Bytes::MIB.0).max(1) * Bytes::MIB.0)
 }
 
-/// Huge pages of one node, or from wherever they come, laid as long as it may go on.
-///
-/// # Errors
-/// A node that may not be used, or too little memory.
-pub(super) fn mapped(
-    block: Bytes,
-    node: Option<NodeId>,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<Mapping, MemoryError> {
-    let bytes = block.0 as usize;
-    Ok(match node {
-        Some(node) => map_on_node(bytes, PageRequest::Huge, node, goes_on)?,
-        None => Mapping::new_while(bytes, PageRequest::Huge, goes_on)?,
-    })
-}
-
 /// The largest data or unified cache claimed; `fallback` where the machine claims none.
-pub(super) fn claimed_cache(machine: &Machine, fallback: Bytes) -> Bytes {
+pub(crate) fn claimed_cache(machine: &Machine, fallback: Bytes) -> Bytes {
     machine.topology.largest_cache_bytes().unwrap_or(fallback)
 }
 
 /// The line of the data caches: of the first level, where they differ; 64 bytes where the machine does not tell or tells what no line
 /// is, as on every x86-64 and most arm64. Some of the latter have 128 or 256.
-pub(super) fn line_bytes(machine: &Machine) -> usize {
+pub(crate) fn line_bytes(machine: &Machine) -> usize {
     const USUAL_BYTES: u64 = 64;
     let data = machine.topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
     let claimed = data.min_by_key(|cache| cache.level).and_then(|cache| cache.line_bytes);
@@ -64,12 +45,12 @@ pub(super) fn line_bytes(machine: &Machine) -> usize {
 }
 
 /// What no cache holds: four times what they claim, within these bounds and as far as there is room.
-pub(super) fn beyond_caches(machine: &Machine, claimed: Bytes, [smallest, largest]: [Bytes; 2]) -> Bytes {
+pub(crate) fn beyond_caches(machine: &Machine, claimed: Bytes, [smallest, largest]: [Bytes; 2]) -> Bytes {
     largest_block(machine, Bytes((claimed.0 * 4).clamp(smallest.0, largest.0.max(smallest.0))))
 }
 
 /// The sum of all instances of the largest cache: what all CPUs together can keep.
-pub(super) fn claimed_caches_together(machine: &Machine) -> Bytes {
+pub(crate) fn claimed_caches_together(machine: &Machine) -> Bytes {
     let topology = &machine.topology;
     let last = topology.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
     let instances = topology.caches.iter().filter(|cache| cache.level == last);

@@ -3,9 +3,8 @@
 //! Each member is a thread pinned to its CPU. A barrier opens every window for all. A window consists of a few parts,
 //! and a member counts its parts on a cache line of its own; half-way through a window it looks at the others'
 //! counters: one that has not finished its first part, or has finished its last, did not run beside it, and the
-//! window does not count. Members of a large crew look at their next few neighbours, so that everyone is watched.
+//! window does not count. Members of a large group look at their next few neighbours, so that everyone is watched.
 
-mod elements;
 mod streaming;
 
 use std::hint;
@@ -19,7 +18,7 @@ use crate::rendezvous::Alone;
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
-    CrewMemory, FILL_BYTE, PART_BYTES_MIN, StreamJob, map_for_crew, map_for_crew_on, stream_visit,
+    FILL_BYTE, GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, map_for_group_on, stream_visit,
     worst_case_visit_s,
 };
 
@@ -29,14 +28,14 @@ pub(super) const PARTS: u64 = 4;
 pub(super) const CHUNKS_PER_WINDOW: usize = PARTS as usize;
 /// Neighbours that a member looks at: a look costs a cache miss inside the window.
 const WATCHED_MAX: usize = 16;
-/// How long after its probe's end a crew still waits for a member whose CPU others have.
+/// How long after its probe's end a group still waits for a member whose CPU others have.
 const GRACE: Duration = Duration::from_millis(500);
 /// Spins between two looks at the time: some tens of microseconds.
 const SPINS_PER_LOOK: u32 = 1_024;
 /// Starting a thread and pinning it takes about this long, in seconds: for worst-case estimates.
 pub(super) const THREAD_START_S: f64 = 100e-6;
 
-/// Where the members of a crew meet and watch each other.
+/// Where the members of a group meet and watch each other.
 #[derive(Debug)]
 pub(super) struct Gate {
     members: usize,
@@ -49,10 +48,10 @@ pub(super) struct Gate {
     beats: Vec<Alone<AtomicU64>>,
 }
 
-/// One member while the crew works.
+/// One member while the group works.
 #[derive(Debug)]
 pub(super) struct Member<'g> {
-    /// Index in the crew; 0 leads.
+    /// Index in the group; 0 leads.
     pub(super) index: usize,
     /// Samples on the member's CPU, where the thread is pinned.
     pub(super) sampler: Sampler,
@@ -69,7 +68,7 @@ pub(super) struct WindowReport {
     pub(super) overlapped: bool,
 }
 
-/// The windows of a crew, counted and not.
+/// The windows of a group, counted and not.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lockstep {
     /// Time of the slowest member, for every window that counts.
@@ -139,12 +138,12 @@ impl Drop for BreakOnPanic<'_> {
 }
 
 impl Member<'_> {
-    /// Waits for all members; false if the crew has broken up.
+    /// Waits for all members; false if the group has broken up.
     pub(super) fn meet(&self) -> bool {
         self.gate.wait()
     }
 
-    /// What the leader computes, for all members; `None` if the crew has broken up.
+    /// What the leader computes, for all members; `None` if the group has broken up.
     pub(super) fn agree(&mut self, compute: impl FnOnce(&Sampler) -> u64) -> Option<u64> {
         if self.index == 0 {
             self.gate.shared.store(compute(&self.sampler), Ordering::Relaxed);
@@ -152,7 +151,7 @@ impl Member<'_> {
         self.meet().then(|| self.gate.shared.load(Ordering::Relaxed))
     }
 
-    /// One lockstep window of `PARTS` parts; `None` if the crew has broken up.
+    /// One lockstep window of `PARTS` parts; `None` if the group has broken up.
     pub(super) fn window(&mut self, mut part: impl FnMut()) -> Option<WindowReport> {
         if !self.meet() {
             return None;
@@ -174,11 +173,11 @@ impl Member<'_> {
 }
 
 /// Runs `job` on every CPU at once, one pinned thread each with its own item, and returns what each made of it.
-/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler. A crew that is still
+/// A group of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler. A group that is still
 /// at work some time after `deadline` breaks up: what others do to its CPUs does not cost the budget.
 ///
 /// # Errors
-/// If a CPU may not be used or a thread is not started; the others then find the crew broken up.
+/// If a CPU may not be used or a thread is not started; the others then find the group broken up.
 pub(super) fn on_each<T: Send, R: Send>(
     samplers: Vec<Sampler>,
     items: Vec<T>,
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_member_past_the_end_breaks_the_crew() {
+    fn who_waits_for_a_member_past_the_end_breaks_the_group() {
         let gate = Gate::new(2, Instant::now());
         assert!(!gate.wait() && gate.broken.load(Ordering::Relaxed));
     }
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crew_whose_last_thread_is_not_started_breaks_up() {
+    fn a_group_whose_last_thread_is_not_started_breaks_up() {
         let cpu = host::live::allowed_cpus().first().expect("a CPU");
         let rate = clock::TickRate::calibrate(1_000_000).expect("a counter that counts");
         let control = crate::control::ControlLoops { cycles_per_multiply: None };

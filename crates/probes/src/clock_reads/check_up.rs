@@ -1,4 +1,4 @@
-//! Price of each way to read the time, as a part of the check-up: the reads of [`crate::clock_reads`] that tell of the machine,
+//! Price of each way to read the time, as a part of the check-up: the reads that show the machine,
 //! on one CPU of each package; on the first of them, where there is time, all reads, and their cost in many threads.
 
 use host::Root;
@@ -7,13 +7,12 @@ use machine::CpuId;
 use record::{ClockCost, ClockRead, Record};
 use stats::Random;
 
-use crate::clock_reads::brief::Brief;
-use crate::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, Read, Scope, is_of_the_machine};
-use crate::clock_reads::fill::{self, Subject};
-use crate::clock_reads::level::Level;
-use crate::clock_reads::price::{Price, Scale};
-use crate::clock_reads::{self, Batches};
-use crate::plan::{self, CheckUpProbe, Depth, Planned, Section};
+use super::catalogue::{CLOCK_PATIENCE, Catalogue, Read, Scope, is_of_the_machine};
+use super::fill::{self, Brief, Subject};
+use super::level::Level;
+use super::price::{Price, Scale};
+use super::{Batches, Settings as ReadSettings, measure, series_name};
+use crate::probe::{self, CheckUpProbe, Depth, Planned, Section};
 use crate::session::{Progress, Session};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
@@ -35,9 +34,9 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     ..CheckUpProbe::new("clock-reads", Section::Clocks, plan)
 };
 
-fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
+fn plan(subject: &probe::Subject<'_>, seconds: f64) -> Planned {
     let cpus = one_cpu_per_package(subject);
-    let (settings, reduced) = Settings::within(seconds, cpus, subject.options.depth != Depth::Quick);
+    let (settings, reduced) = Settings::within(seconds, cpus, subject.depth != Depth::Quick);
     let cost = settings.cost.iter().flat_map(|brief| {
         [
             ("cost: reads", brief.reads_s),
@@ -53,7 +52,7 @@ fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
 }
 
 /// One CPU of each package, the first; on a hybrid machine or elsewhere without package numbers the first of all.
-fn one_cpu_per_package(subject: &plan::Subject<'_>) -> Vec<CpuId> {
+fn one_cpu_per_package(subject: &probe::Subject<'_>) -> Vec<CpuId> {
     let topology = &subject.machine.topology;
     let mut packages = Vec::new();
     let mut chosen = Vec::new();
@@ -141,8 +140,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), Affinit
         // A core that others use too has no undisturbed batch most of the time.
         let left_s = session.time_left().as_secs_f64() / (count - index) as f64;
         let most_s = budget_s.max(left_s.min(budget_s + FEW_BATCHES_S));
-        let settings = clock_reads::Settings { most_s, ..clock_reads::Settings::exactly(budget_s) };
-        let batches = clock_reads::measure(&mut sampler, &reads, &settings, &mut random, &progress);
+        let settings = ReadSettings { most_s, ..ReadSettings::exactly(budget_s) };
+        let batches = measure(&mut sampler, &reads, &settings, &mut random, &progress);
         let scale = Scale::of(&sampler);
         session.absorb(&mut sampler);
         drop(pinned);
@@ -193,7 +192,7 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
             continue;
         };
         let mut row = price.record(read, cpu, scale);
-        row.spread.raw = Some(session.keep_raw(clock_reads::series_name(read, cpu), "ns", &price.pieces));
+        row.spread.raw = Some(session.keep_raw(series_name(read, cpu), "ns", &price.pieces));
         session.result().clocks.push(row);
     }
 }

@@ -7,14 +7,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use host::live::{AffinityError, Mapping, MappingError, Pages, pending_signal};
-use kernels::{ARRAY_GRANULE_BYTES, Arrays, StreamLoop};
+use kernels::random::SplitMix64;
+use kernels::{ARRAY_GRANULE_BYTES, Arrays, Operation, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
-use super::elements::{Swept, check};
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
-use crate::memory::error::MemoryError;
-use crate::memory::room::mapped;
+use crate::answers::{Answer, Known, Wrong};
 use crate::memory::series::{ControlPair, PointVisit};
+use crate::memory::{MemoryError, mapped};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -65,9 +65,9 @@ impl StreamVisit {
     }
 }
 
-/// Memory of a crew: one mapping per member, touched by it.
+/// Memory of a group: one mapping per member, touched by it.
 #[derive(Debug)]
-pub(in crate::memory) struct CrewMemory {
+pub(in crate::memory) struct GroupMemory {
     pub(in crate::memory) cpus: Vec<CpuId>,
     pub(in crate::memory) mappings: Vec<Mapping>,
     /// What the kernel gave to each.
@@ -78,12 +78,12 @@ pub(in crate::memory) struct CrewMemory {
 ///
 /// # Errors
 /// No memory, or a CPU that may not be used.
-pub(in crate::memory) fn map_for_crew(
+pub(in crate::memory) fn map_for_group(
     session: &Session<'_>,
     cpus: &[CpuId],
     part_bytes: usize,
-) -> Result<CrewMemory, MemoryError> {
-    map_for_crew_on(session, cpus, vec![None; cpus.len()], part_bytes)
+) -> Result<GroupMemory, MemoryError> {
+    map_for_group_on(session, cpus, vec![None; cpus.len()], part_bytes)
 }
 
 /// The same with the node that each member's memory is bound to, if it is: a policy that came with the process (numactl) may put
@@ -91,12 +91,12 @@ pub(in crate::memory) fn map_for_crew(
 ///
 /// # Errors
 /// No memory, a node that may not be used, or a CPU that may not be used.
-pub(in crate::memory) fn map_for_crew_on(
+pub(in crate::memory) fn map_for_group_on(
     session: &Session<'_>,
     cpus: &[CpuId],
     nodes: Vec<Option<NodeId>>,
     part_bytes: usize,
-) -> Result<CrewMemory, MemoryError> {
+) -> Result<GroupMemory, MemoryError> {
     let samplers: Vec<_> = cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
     let deadline = session.deadline;
     let goes_on = || pending_signal().is_none() && Instant::now() < deadline;
@@ -113,7 +113,7 @@ pub(in crate::memory) fn map_for_crew_on(
     })?;
     let mapped: Result<Vec<(Mapping, Pages)>, MemoryError> = mapped.into_iter().collect();
     let (mappings, pages) = mapped?.into_iter().unzip();
-    Ok(CrewMemory { cpus: cpus.to_vec(), mappings, pages })
+    Ok(GroupMemory { cpus: cpus.to_vec(), mappings, pages })
 }
 
 /// Chunks that a part is swept in: equal, as few as keep each within `CHUNK_BYTES`.
@@ -124,7 +124,7 @@ fn chunk_bytes(part_bytes: usize) -> usize {
 
 /// Bytes counted for one pass over the arrays of one chunk.
 fn counted_bytes(kernel: &StreamLoop, arrays: &Arrays<'_>) -> u64 {
-    arrays.elements() as u64 * u64::from(kernel.kernel().accounting().counted_bytes)
+    arrays.elements() as u64 * u64::from(kernel.kernel().counted_bytes())
 }
 
 /// What one member reports.
@@ -136,13 +136,13 @@ struct Share {
     sampler: Sampler,
 }
 
-/// Makes one visit on all CPUs of the memory's crew, for the raw series of this name.
+/// Makes one visit on all CPUs of the memory's group, for the raw series of this name.
 ///
 /// # Errors
 /// A CPU that may not be used any more.
 pub(in crate::memory) fn stream_visit(
     session: &mut Session<'_>,
-    memory: &mut CrewMemory,
+    memory: &mut GroupMemory,
     job: &StreamJob,
     series_name: impl Fn() -> String,
 ) -> Result<StreamVisit, AffinityError> {
@@ -177,12 +177,8 @@ pub(in crate::memory) fn stream_visit(
 fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
     let chunk_bytes = chunk_bytes(part.len());
     let operation = job.kernel.kernel().operation;
-    let mut chunks: Vec<Arrays<'_>> = part
-        .chunks_exact_mut(chunk_bytes)
-        .map(|chunk| {
-            Arrays::from_block(chunk, operation).expect("chunks are aligned and hold a granule per array")
-        })
-        .collect();
+    let mut chunks: Vec<Arrays<'_>> =
+        part.chunks_exact_mut(chunk_bytes).map(|chunk| Arrays::from_block(chunk, operation)).collect();
     if job.part_bytes <= job.warm_bytes_max {
         for arrays in chunks.iter_mut().take_while(|_| !member.sampler.is_cut()) {
             black_box(job.kernel.run(arrays, 1));
@@ -241,9 +237,77 @@ pub(in crate::memory) fn worst_case_visit_s(part: Bytes, members: usize, windows
     windows as f64 * window_s + members as f64 * super::THREAD_START_S
 }
 
+/// The last sweeps of a visit: over which chunk, how often, and what they returned.
+#[derive(Debug, Clone, Copy)]
+struct Swept {
+    chunk: usize,
+    /// 0 if there was no sweep.
+    passes: u64,
+    sum: u64,
+}
+
+/// Elements that are checked of those swept last: 60 us, 2 % of the windows of a visit within the second level of cache, which are the
+/// shortest.
+const ELEMENTS_MAX: usize = 1 << 16;
+
+/// The name of checked results.
+const fn kernel_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Read => "stream_read",
+        Operation::Write => "stream_write",
+        Operation::Copy => "stream_copy",
+        Operation::Scale => "stream_scale",
+        Operation::Add => "stream_add",
+        Operation::Triad => "stream_triad",
+    }
+}
+
+/// Checks a part of the chunk swept last, drawn by `turn`; of a read all of it.
+fn check(sampler: &mut Sampler, sweep: &StreamLoop, arrays: &mut Arrays<'_>, swept: Swept, turn: usize) {
+    let (kernel, elements) = (sweep.kernel(), arrays.elements());
+    let name = kernel_name(kernel.operation);
+    let known = |operations, answer| Known { kernel: name, isa: kernel.isa.name(), operations, answer };
+    let passes = swept.passes;
+    if passes == 0 {
+        return;
+    }
+    if kernel.operation == Operation::Read {
+        // A sum of doubles depends on its order.
+        let Some(answer) = sweep.checksum(arrays, passes) else { return };
+        let found = swept.sum ^ sampler.planted_bit(name);
+        let answer = Answer::of(known(elements as u64 * passes, answer), found);
+        let operands = || format!("{passes} sums of {elements} elements");
+        return sampler.count(answer, operands, || sweep.run(arrays, passes));
+    }
+    let parts = elements.div_ceil(ELEMENTS_MAX) as u64;
+    let first = SplitMix64::new(turn as u64).below(parts) as usize * ELEMENTS_MAX;
+    let part = first..elements.min(first + ELEMENTS_MAX);
+    let results = part.len() as u64;
+    arrays.array_mut(0)[first] ^= sampler.planted_bit(name);
+    let Some(wrong) = sweep.wrong_elements(arrays, part) else {
+        return sampler.count(Answer { known: known(1, 0), results, wrong: None }, String::new, || 0);
+    };
+    let index = wrong.index;
+    let bits: Vec<String> =
+        (1..arrays.count()).map(|array| format!("{:#018x}", arrays.array(array)[index])).collect();
+    let operands = || format!("{kernel}, element {index} of {elements}, from [{}]", bits.join(", "));
+    let found = Some(Wrong { count: wrong.count, found: wrong.found });
+    let answer = Answer { known: known(1, wrong.expected), results, wrong: found };
+    sampler.count(answer, operands, || {
+        sweep.run(arrays, 1);
+        arrays.array(0)[index]
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::ControlLoops;
+    use crate::fault_injection::WRONG;
+    use clock::TickRate;
+    use kernels::{Store, StreamKernel};
+    use machine::CpuId;
+    use record::{Cores, Planted};
 
     #[test]
     fn chunks_are_equal_granular_and_fill_the_part() {
@@ -260,5 +324,40 @@ mod tests {
         let one_chunk = worst_case_visit_s(Bytes(4 << 20), 2, 10);
         assert!((worst_case_visit_s(Bytes(1 << 30), 2, 10) - one_chunk).abs() < 1e-12);
         assert!(worst_case_visit_s(Bytes(4096), 2, 10) < one_chunk);
+    }
+
+    #[repr(align(64))]
+    struct Block([u8; 6144]);
+
+    #[test]
+    fn what_every_operation_makes_is_checked_and_a_planted_bit_is_found() {
+        let rate = TickRate { hz: 1e9, error_ppm: 1.0 };
+        let sampler = Sampler::new(CpuId(5), rate, ControlLoops { cycles_per_multiply: None });
+        for operation in Operation::ALL {
+            let store = if operation.stores() { Store::Plain } else { Store::None };
+            let sweep = StreamKernel::widest(operation, store).expect("every CPU can");
+            let name = kernel_name(operation);
+            assert_eq!(name.strip_prefix("stream_"), Some(operation.name()));
+            let planted = Planted { row: format!("{WRONG}{name}"), factor: 1.0 };
+            for (mut sampler, wrong) in [(sampler.clone(), 0), (sampler.clone().planted(vec![planted]), 1)] {
+                let mut block = Block([0x3f; 6144]);
+                let mut arrays = Arrays::from_block(&mut block.0, operation);
+                let elements = arrays.elements() as u64;
+                let sum = sweep.run(&mut arrays, 2);
+                check(&mut sampler, &sweep, &mut arrays, Swept { chunk: 0, passes: 2, sum }, 7);
+                let mut cores = Cores::default();
+                sampler.answers().hand_to(&mut cores);
+                let one = &cores.checked[0];
+                let passes = if operation.stores() { 1 } else { 2 };
+                assert_eq!(
+                    (one.kernel.as_str(), one.operations, one.wrong),
+                    (name, elements * passes, wrong)
+                );
+                let right_again =
+                    |one: &record::WrongResult| (one.wrong_repeats, one.expected ^ one.found) == (0, 1);
+                assert!(cores.wrong.iter().all(right_again), "{:?}", cores.wrong);
+                assert_eq!(cores.wrong.len() as u64, wrong);
+            }
+        }
     }
 }
