@@ -36,7 +36,6 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
         threads(found).section(""),
         Section::new("notes", "Notes").list(found.notes.clone()).filled(),
-        figures::gains(found),
         found.sharing.as_ref().and_then(|sharing| figures::heat_maps(found, sharing)),
         regions,
         Some(meanings),

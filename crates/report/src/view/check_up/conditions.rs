@@ -1,9 +1,9 @@
 //! Under which conditions the check-up measured: what disturbed it, what it had to do without, what ran.
 
-use record::{PlanEntry, PlanOutcome, Record};
+use record::Record;
 
 use crate::number;
-use crate::page::{Section, Statement, Table, Tone};
+use crate::page::{Section, Statement, Tone};
 use crate::plan;
 
 /// Version, time and seed: what a reader looks up.
@@ -65,22 +65,4 @@ fn disturbances(record: &Record) -> [(&'static str, String); 8] {
         ("thermal throttling", throttled),
     ]
     .map(|(name, text)| (name, text.unwrap_or_else(|| number::UNKNOWN.to_owned())))
-}
-
-/// What was planned, what ran, what was skipped and why; `None` without a plan.
-pub(super) fn plan_table(record: &Record) -> Option<Section> {
-    let outcome = |entry: &PlanEntry| match (plan::reason(entry), &entry.outcome) {
-        (Some(reason), PlanOutcome::Pending) => format!("pending: {reason}"),
-        (Some(reason), _) => reason,
-        (None, _) => "done".to_owned(),
-    };
-    Table::of("plan", &record.plan.entries)
-        .word("probe", |entry| &entry.probe)
-        .number(("planned", "s", 2), |entry| entry.planned_s)
-        .number(("took", "s", 1), |entry| entry.elapsed_s)
-        .word(("disturbs", 3), |entry| &entry.disturbs)
-        .prose("outcome", |entry| outcome(entry))
-        .prose(("reduced", 4), |entry| entry.reduced.join("; "))
-        .legend(format!("planned to take {} s in all", number::short(record.plan.budget_s)))
-        .section("Plan")
 }

@@ -218,7 +218,11 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
 }
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(super) fn clock_reads(reads: &[&ClockRead]) -> Table {
+pub(super) fn clock_reads(record: &Record) -> Table {
+    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
+    let is_new =
+        |read: &&ClockRead| !of_cost.iter().any(|one| (&one.name, one.cpu) == (&read.name, read.cpu));
+    let reads: Vec<&ClockRead> = of_cost.iter().chain(record.clocks.iter().filter(is_new)).collect();
     let counter_cycles = counter_cycles_name(reads.iter().copied());
     let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
     by_name.sort_by_key(|(name, _)| usual_first(&USUAL_READS, name));

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use record::{LatencyCell, Record};
 
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use crate::draw::{Colours, MatrixChart, MatrixPanel, Measure};
+use crate::figure::by_block_and_stride;
 use crate::naming;
 use crate::number::short;
 use crate::page::{Drawn, Table};
@@ -23,21 +24,15 @@ pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_per
     let pages: BTreeSet<Bytes> = baseline.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let panels: Vec<MatrixPanel> = pages
         .into_iter()
-        .map(|page| panel(&common(baseline, candidate, page), page))
+        .map(|page| panel(common(baseline, candidate, page), page))
         .filter(|panel| !panel.cells.is_empty())
         .collect();
     let sizes: Vec<f64> =
         panels.iter().flat_map(|panel| &panel.cells).map(|one| one.measure.value.abs()).collect();
     let reach = stats::quantile(&sizes, REACH_QUANTILE)?.clamp(REACH_PERCENT.0, REACH_PERCENT.1);
     let chart = MatrixChart {
-        row_label: "stride",
-        column_label: "block size",
-        unit: " %",
         colours: Colours::Change { margin: margin_percent, reach },
-        panels_per_row: 1,
-        square: false,
-        panels,
-        ..MatrixChart::default()
+        ..MatrixChart::by_block_and_stride(" %", panels)
     };
     let reading = format!(
         "Change of latency in percent, cell by cell: orange is slower, blue faster, without colour within the margin of \
@@ -58,27 +53,14 @@ fn change_percent((cell, other): &Both<'_>) -> f64 {
     (other.ns / cell.ns - 1.0) * 100.0
 }
 
-fn panel(changes: &[Both<'_>], page: Bytes) -> MatrixPanel {
-    let axis = |key: fn(&LatencyCell) -> Bytes| {
-        changes.iter().map(|(cell, _)| key(cell)).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
-    };
-    let (blocks, strides) = (axis(|cell| cell.block_bytes), axis(|cell| cell.stride_bytes));
-    let names = |values: &[Bytes]| values.iter().map(ToString::to_string).collect();
-    let one = |both: &Both<'_>| {
+/// The change of each cell, hatched where the intervals overlap.
+fn panel(changes: Vec<Both<'_>>, page: Bytes) -> MatrixPanel {
+    let measured = changes.into_iter().map(|both| {
         let (cell, other) = both;
         let doubtful = cell.spread.interval.overlaps(&other.spread.interval);
         let [from, to] = [cell.ns, other.ns].map(short);
         let basis = format!("{from} to {to} ns{}", if doubtful { ", intervals overlap" } else { "" });
-        MatrixCell {
-            row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
-            column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
-            measure: Measure { doubtful, basis, ..Measure::exact(change_percent(both)) },
-        }
-    };
-    MatrixPanel {
-        title: naming::pages(page),
-        rows: names(&strides),
-        columns: names(&blocks),
-        cells: changes.iter().map(one).collect(),
-    }
+        (cell, Measure { doubtful, basis, ..Measure::exact(change_percent(&both)) })
+    });
+    by_block_and_stride(naming::pages(page), measured.collect())
 }

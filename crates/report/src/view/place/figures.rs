@@ -1,53 +1,13 @@
-//! Pictures of a placement: predicted against measured gains, and who shares memory with whom or wakes whom.
+//! Pictures of a placement: who shares memory with whom, and who wakes whom.
 
-use record::{PlaceArm, PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
-use stats::{Interval, Verdict};
+use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
-use super::{arm_name, names};
-use crate::draw::{BarChart, BarGroup, BarRow, Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use super::names;
+use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
 use crate::page::{Drawn, Section, Table};
 
 /// Threads of a heat map; --json has all.
 const THREADS_DRAWN: usize = 64;
-
-/// What each placement was predicted to bring and brought; none if there is nothing to draw.
-pub(super) fn gains(found: &PlaceOutcome) -> Option<Section> {
-    let is_predicted = found.arms.iter().any(|arm| arm.predicted_percent.is_some());
-    let foreseen = if is_predicted { "predicted before any run, and " } else { "" };
-    let reading = format!(
-        "{} of each placement in per cent of the kernel's own: {foreseen}measured with its 95 % interval. 100 is no difference.",
-        found.metric
-    );
-    let drawn = Drawn::of(&gains_chart(found), "place-gains", reading, Table::default());
-    let title = if is_predicted { "Predicted against measured" } else { "Measured" };
-    Section::new("gains", title).figure("place-gains", "Against the kernel's own placement", drawn).filled()
-}
-
-fn gains_chart(found: &PlaceOutcome) -> BarChart {
-    let bar = |arm: &PlaceArm, change: Option<f64>, ends: Option<Interval>, doubtful: bool| {
-        let change = change?;
-        Some(BarRow {
-            name: arm_name(arm),
-            measure: Measure {
-                ends: ends.map(|ends| ends.map(|end| 100.0 + end)),
-                doubtful,
-                ..Measure::exact(100.0 + change)
-            },
-            label: format!("{change:+.1} %"),
-        })
-    };
-    let arms = || found.arms.iter();
-    let foreseen = arms().filter_map(|arm| bar(arm, arm.predicted_percent, arm.predicted_interval, false));
-    let measured = arms().filter_map(|arm| {
-        bar(arm, arm.change_percent, arm.change_interval, arm.verdict == Verdict::Inconclusive)
-    });
-    let group =
-        |title: &str, style: usize, rows: Vec<BarRow>| BarGroup { title: title.to_owned(), style, rows };
-    let mut groups =
-        vec![group("predicted", 0, foreseen.collect()), group("measured", 1, measured.collect())];
-    groups.retain(|group| !group.rows.is_empty());
-    BarChart { x_label: "per cent of the kernel's own placement", unit: " %", groups }
-}
 
 /// Who shares memory, and who wakes whom.
 pub(super) fn heat_maps(found: &PlaceOutcome, sharing: &Sharing) -> Option<Section> {
