@@ -47,17 +47,48 @@ pub fn findings(record: &Record) -> Vec<Finding> {
 }
 
 /// A finding of one sentence, still without evidence.
-fn finding(area: Area, id: &str, severity: Severity, text: String) -> Finding {
+fn finding(area: Area, id: &str, severity: Severity, text: impl Into<String>) -> Finding {
     Finding {
         id: id.to_owned(),
         area: Some(area),
         severity,
-        text,
+        text: text.into(),
         evidence: Vec::new(),
         mechanism: None,
         prediction: None,
         remedy: None,
         steps: Vec::new(),
         source: Some(METHODOLOGY.to_owned()),
+    }
+}
+
+/// What a finding says besides its sentence.
+trait Details: Sized {
+    /// The same with more evidence, a line each.
+    fn showing(self, evidence: impl IntoIterator<Item = String>) -> Self;
+    /// The same with what explains it.
+    fn caused_by(self, mechanism: impl Into<String>) -> Self;
+    /// The same with what was to be expected.
+    fn expecting(self, prediction: impl Into<String>) -> Self;
+    /// The same with what to do about it.
+    fn fixed_by(self, remedy: impl Into<String>) -> Self;
+}
+
+impl Details for Finding {
+    fn showing(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    fn caused_by(self, mechanism: impl Into<String>) -> Self {
+        Self { mechanism: Some(mechanism.into()), ..self }
+    }
+
+    fn expecting(self, prediction: impl Into<String>) -> Self {
+        Self { prediction: Some(prediction.into()), ..self }
+    }
+
+    fn fixed_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{Area, Finding, Record, Severity};
 
-use super::finding;
+use super::{Details, finding};
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let Some(neighbours) = &record.neighbours else { return };
@@ -16,11 +16,11 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         found.push(back);
     }
     if let (Some(first), false) = (neighbours.shows.first(), neighbours.at_work.is_empty()) {
-        let mut at_work = finding(Area::Noise, "neighbours", Severity::Notice, first.clone());
-        at_work.evidence = neighbours.shows.iter().skip(1).cloned().collect();
-        at_work.remedy =
-            Some("each row's value by epoch is in the record; run again at a quieter time".to_owned());
-        found.push(at_work);
+        found.push(
+            finding(Area::Noise, "neighbours", Severity::Notice, first.clone())
+                .showing(neighbours.shows.iter().skip(1).cloned())
+                .fixed_by("each row's value by epoch is in the record; run again at a quieter time"),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use models::interconnect::{Matrix, SocketAccount, Verdict, contrast};
 use record::{Area, Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
 
-use super::finding;
+use super::{Details, finding};
 use crate::socket_gate::socket_gate;
 use crate::sockets::{socket_account, socket_matrix};
 use crate::wording::count;
@@ -23,19 +23,21 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
             count(inference.nodes.len(), "node"),
             links.join(" ")
         );
-        let mut graph = finding(Area::Memory, "sockets-links", Severity::Notice, text);
-        graph.evidence.push(format!("{:.1} ns root mean square are left over", inference.rms));
-        graph.remedy = Some(EXPLAIN.to_owned());
-        found.push(graph);
+        found.push(
+            finding(Area::Memory, "sockets-links", Severity::Notice, text)
+                .showing([format!("{:.1} ns root mean square are left over", inference.rms)])
+                .fixed_by(EXPLAIN.to_owned()),
+        );
     }
     let slit = Matrix::of_machine(&record.machine).ok();
     if let Some(text) = slit.and_then(|slit| contrast(&slit, &measured, &inference)) {
-        let mut differs = finding(Area::Memory, "sockets-firmware", Severity::Notice, text);
-        differs.mechanism = Some(
-            "the kernel places memory and threads by SLIT; where it is wrong, so are its choices".to_owned(),
+        found.push(
+            finding(Area::Memory, "sockets-firmware", Severity::Notice, text)
+                .caused_by(
+                    "the kernel places memory and threads by SLIT; where it is wrong, so are its choices",
+                )
+                .fixed_by("sidestep sockets firmware compares all sources"),
         );
-        differs.remedy = Some("sidestep sockets firmware compares all sources".to_owned());
-        found.push(differs);
     }
 }
 
