@@ -66,7 +66,7 @@ fn counters(what: &ClockHappening) -> String {
         format!(", guaranteed within {} and {}", signed(low), signed(high))
     });
     let which = format!("the counter of CPU {b} against CPU {a}");
-    let told = match fault {
+    let what = match fault {
         ClockFault::Offset => format!("{which} is off by a constant{bounds}"),
         ClockFault::Step => match step_ns {
             Some(ns) => format!("{which} jumped by {}", signed(*ns)),
@@ -83,7 +83,7 @@ fn counters(what: &ClockHappening) -> String {
             format!("{which} moved{bounds}; too little was seen to say whether by a jump or by drift")
         }
     };
-    format!("{told}; seen after {} s", short(*seen_after_s))
+    format!("{what}; seen after {} s", short(*seen_after_s))
 }
 
 fn ended(summary: &ClockWatchSummary) -> String {

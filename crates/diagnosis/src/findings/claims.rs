@@ -88,9 +88,9 @@ fn doubt(record: &Record) -> &'static str {
 fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
     let topology = &record.machine.topology;
     let all = pairs(record, |pair| is_execution(pair) && are_siblings(topology, pair.a, pair.b));
-    let of = |wanted: Reading| -> Pairs<'_> {
+    let of = |sought: Reading| -> Pairs<'_> {
         all.iter()
-            .filter(|(_, seen)| reading(seen) == wanted)
+            .filter(|(_, seen)| reading(seen) == sought)
             .map(|(key, seen)| (*key, seen.clone()))
             .collect()
     };
@@ -119,10 +119,10 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
     let is_one_core =
         |key: &(CpuId, CpuId)| cores.get(key).is_none_or(|seen| reading(seen) != Reading::Apart);
     let all = pairs(record, |pair| pair.resource == "l2");
-    let of = |claim: bool, wanted: Reading| -> Pairs<'_> {
+    let of = |claim: bool, sought: Reading| -> Pairs<'_> {
         let differs = |(a, b): (CpuId, CpuId)| share_l2(topology, a, b) == Some(claim);
         all.iter()
-            .filter(|(key, seen)| differs(**key) && reading(seen) == wanted && !is_one_core(key))
+            .filter(|(key, seen)| differs(**key) && reading(seen) == sought && !is_one_core(key))
             .map(|(key, seen)| (*key, seen.clone()))
             .collect()
     };

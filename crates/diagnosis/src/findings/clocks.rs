@@ -158,11 +158,11 @@ fn price(record: &Record) -> Option<Finding> {
     Some(verdict)
 }
 
-fn cheapest(record: &Record, wanted: impl Fn(&ClockRead) -> bool) -> Option<&ClockRead> {
+fn cheapest(record: &Record, is_meant: impl Fn(&ClockRead) -> bool) -> Option<&ClockRead> {
     record
         .clocks
         .iter()
-        .filter(|read| read.ns.is_finite() && read.ns > 0.0 && wanted(read))
+        .filter(|read| read.ns.is_finite() && read.ns > 0.0 && is_meant(read))
         .min_by(|a, b| a.ns.total_cmp(&b.ns))
 }
 

@@ -6,7 +6,6 @@ mod clocks;
 mod disturbance;
 mod flaws;
 mod inequality;
-mod neighbours;
 mod pages;
 mod sharing;
 mod sizes;
@@ -17,17 +16,16 @@ pub(crate) use disturbance::surface_is_doubtful;
 pub(crate) use sharing::BUSY_PORTS_BELOW;
 pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
 
-use record::{Area, Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity, Step};
 
 /// Where the methods are explained.
 pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 12] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 11] = [
         answers::judge,
         disturbance::judge,
-        neighbours::judge,
         flaws::judge,
         sizes::judge,
         sharing::judge,
@@ -91,4 +89,50 @@ impl Details for Finding {
     fn fixed_by(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
+}
+
+/// Names what to do about every finding of a record: the command that settles it, uses it or reports it. They follow from what a
+/// finding says in the end, so they are named after the judge has taken back what cannot hold.
+pub(crate) fn name_steps(record: &mut Record) {
+    for finding in &mut record.findings {
+        finding.steps = steps(finding);
+    }
+}
+
+fn steps(finding: &Finding) -> Vec<Step> {
+    let step =
+        |purpose: &str, command: &str| Step { purpose: purpose.to_owned(), command: command.to_owned() };
+    let longer = |what: &str, command: &str| step(&format!("Measure {what} for longer"), command);
+    let memory = || longer("memory", "sidestep run --only memory --full");
+    let is_open = finding.severity == Severity::Inconclusive;
+    let named = match finding.id.as_str() {
+        // A CPU that computes wrong is to be seen again, taken out of use, and reported.
+        "wrong-results" => {
+            let again = step("See whether it errs again", "sidestep run --only cores,memory");
+            let remedy = finding.remedy.as_deref().and_then(|remedy| remedy.split_once(": "));
+            let report = step("Report operands and machine to its vendor", "sidestep show --json RECORD");
+            let without = remedy.map(|(purpose, command)| step(purpose, command));
+            return [Some(again), without, Some(report)].into_iter().flatten().collect();
+        }
+        "thp-off-cost" | "huge-page-gain" => {
+            step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program")
+        }
+        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
+            step("Repeat when the machine is quiet", "sidestep run --repeat 5")
+        }
+        "cpus-unequal" if is_open => longer("CPUs", "sidestep run --only memory --budget 5m"),
+        "cpus-unequal" => step("Find the best CPUs for a program", "sidestep place -- ./program"),
+        "hidden-siblings" if !is_open => {
+            step("Place threads by what CPUs share", "sidestep place -- ./program")
+        }
+        "hidden-siblings" | "claimed-core-apart" => longer("cores", "sidestep run --only cores --full"),
+        "sockets-unequal" if is_open => longer("sockets", "sidestep sockets --budget 1m"),
+        "sockets-unequal" => step("Explain the sockets", "sidestep sockets explain RECORD"),
+        "clock-counters" => step("See counters, faults and fixes", "sidestep clock check"),
+        "clock-slow" => step("Compare clock sources, as root", "sidestep clock cost --clocksources all"),
+        "unconverged-cells" | "cache-sizes" | "tlb-reach" => memory(),
+        id if id.starts_with("effective-") && is_open => memory(),
+        _ => return Vec::new(),
+    };
+    vec![named]
 }

@@ -183,8 +183,8 @@ fn who_uses_ports(record: &Record, cpus: &[CpuId]) -> &'static str {
 /// The two protocols of a bounced line, as published numbers differ by a factor of two for want of this.
 fn protocols(record: &Record, found: &mut Vec<Finding>) {
     let of = |protocol: &str| -> Vec<&LineTransfer> {
-        let wanted = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
-        record.cores.line_transfer.iter().filter(wanted).collect()
+        let is_usable = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
+        record.cores.line_transfer.iter().filter(is_usable).collect()
     };
     let typical = |hops: &[&LineTransfer]| {
         let middle = stats::median(&hops.iter().map(|hop| hop.ns).collect::<Vec<_>>())?;

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn where_a_cpu_differs_from_itself_by_more_than_a_link_no_links_are_told() {
-        let is_told = |aa_half_width: f64| {
+        let is_known = |aa_half_width: f64| {
             let mut sockets = record(SocketVerdict::Inconclusive).sockets.expect("it has sockets");
             sockets.equality.push(SubjectEquality {
                 quantity: "latency".to_owned(),
@@ -131,7 +131,7 @@ mod tests {
             });
             socket_account(&sockets, None).graph.is_some()
         };
-        assert_eq!([0.005, 0.4].map(is_told), [true, false]);
+        assert_eq!([0.005, 0.4].map(is_known), [true, false]);
     }
 
     fn found(verdict: SocketVerdict) -> Vec<(String, Severity)> {

@@ -3,7 +3,6 @@
 
 mod conditions;
 mod cores;
-mod data;
 mod findings;
 mod glance;
 mod memory;
@@ -92,7 +91,7 @@ fn chapters<'a>(
         (&CORES, cores(source)),
         (&CLOCKS, clocks(source)),
         (&PLAN, plan::section(&record.plan).into_iter().collect()),
-        (&DATA, vec![data::section(record, path)]),
+        (&DATA, vec![conditions::repeat(record, path)]),
     ];
     let detailed = |part: Section| if part.depth == Depth::First { part.detailed() } else { part };
     in_full
@@ -200,7 +199,7 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
 
 /// A measured value with its doubts, its uncertainty and its interval.
 fn measured(value: f64, spread: &Spread) -> Cell {
-    Cell::within(number::told(value, spread), value, spread.interval)
+    Cell::within(number::measured(value, spread), value, spread.interval)
 }
 
 /// `±2 %` and the like behind a value, nothing where there is none.

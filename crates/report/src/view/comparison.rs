@@ -2,7 +2,6 @@
 
 mod curves;
 mod effects;
-mod surface;
 mod tests_table;
 
 use record::{ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
@@ -305,7 +304,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
 
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
 fn spread_from(table: &ComparisonTable) -> Option<String> {
-    let told: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
+    let sources: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
         .into_iter()
         .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
         .filter(|(_, rows)| *rows > 0)
@@ -320,7 +319,7 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
             }
         })
         .collect();
-    (!told.is_empty()).then(|| format!("spread between runs, from {}", told.join(", ")))
+    (!sources.is_empty()).then(|| format!("spread between runs, from {}", sources.join(", ")))
 }
 
 fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
@@ -341,7 +340,7 @@ fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Sect
     for (index, candidate) in candidates(table) {
         if let (Some(Some(a)), Some(Some(b))) = (records.get(table.baseline), records.get(index)) {
             let margin = table.rows.first().map_or(1.0, |row| row.margin_percent);
-            let drawn = surface::draw(&format!("difference-{index}"), a, b, margin);
+            let drawn = curves::surface(&format!("difference-{index}"), a, b, margin);
             let heading = format!("Latency of {candidate}, difference by block size and stride");
             section = section.figure("difference", heading, drawn);
         }

@@ -163,11 +163,11 @@ fn operations(count: f64) -> String {
 
 /// Results held against known answers: in a sentence, and by CPU and loop.
 fn answers(record: &Record) -> Option<Section> {
-    let (told, checked) = (operations, &record.cores.checked);
-    let count = |count: u64| Cell::shown(told(count as f64), count as f64);
+    let checked = &record.cores.checked;
+    let count = |count: u64| Cell::shown(operations(count as f64), count as f64);
     let rate = |one: &CheckedLoop| {
         let rate = record::detectable_rate(one.operations).filter(|_| one.wrong == 0)?;
-        Some(Cell::shown(format!("1 in {}", told(1.0 / rate)), rate))
+        Some(Cell::shown(format!("1 in {}", operations(1.0 / rate)), rate))
     };
     let table = Table::of("answers", checked)
         .word("loop", |one| naming::words(&one.kernel))
