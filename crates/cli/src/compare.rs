@@ -46,14 +46,7 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
     let typed: Vec<String> =
         std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
     let page = report::comparison_page(&table, &records.collect::<Vec<_>>(), &typed);
-    let text = forms.text(&page, &table, global)?;
-    if arguments.prints_csv() && !global.quiet {
-        let tables = page.csv();
-        let data = tables.iter().find(|(name, _)| *name == report::COMPARISON_DATA);
-        output::print(data.map_or("", |(_, csv)| csv))?;
-    } else {
-        output::print(&text)?;
-    }
+    output::print(&forms.text(&page, &table, global)?)?;
     Ok(outcome(&table, arguments, global))
 }
 

@@ -1,16 +1,13 @@
 //! What `sidestep compare` takes on the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::forms::{Forms, Words};
+use crate::forms::{Forms, STDOUT, Words};
 
 /// The largest margin that makes sense: beyond it nothing could be called different.
 const MARGIN_PERCENT_MAX: f64 = 100.0;
-
-/// Where CSV goes without a folder.
-const STDOUT: &str = "-";
 
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
@@ -47,7 +44,7 @@ pub(crate) struct CompareArguments {
     /// Print Markdown, for a ticket or a pull request
     #[arg(help_heading = "Output", long, conflicts_with_all = ["csv", "json"])]
     pub(crate) markdown: bool,
-    /// Print one table of CSV with all digits; with a folder, also write each table of the page as a file into it
+    /// Print the tables as CSV with all digits; with a folder, write each as a file into it instead
     #[arg(
         help_heading = "Output",
         long,
@@ -71,18 +68,13 @@ pub(crate) struct CompareArguments {
 }
 
 impl CompareArguments {
-    /// The forms asked for; CSV to stdout is none of them.
+    /// The forms asked for.
     pub(crate) fn forms(&self) -> Forms {
         Forms {
             words: Words { long: self.long, markdown: self.markdown },
             html: self.html.clone(),
-            csv: self.csv.clone().filter(|_| !self.prints_csv()),
+            csv: self.csv.clone(),
         }
-    }
-
-    /// Whether CSV goes to stdout.
-    pub(crate) fn prints_csv(&self) -> bool {
-        self.csv.as_deref() == Some(Path::new(STDOUT))
     }
 }
 
