@@ -13,10 +13,10 @@ use probes::session::Session;
 use record::{ChaseOrder, OrderedLatency, Provenance, Record, SCHEMA, Scope};
 use stats::median;
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::CouldNotMeasure;
 use crate::progress::Line;
-use crate::{check_up, describe, store};
+use crate::{describe, provenance, store};
 
 /// What a model is made from where no record is given.
 pub(super) struct ProbeSet {
@@ -70,8 +70,8 @@ pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
 /// Measures these probes on this machine, and keeps the record in memory only.
 fn measure(set: &ProbeSet, global: &Global) -> anyhow::Result<Record> {
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, None)?;
-    let seed = check_up::seed_of_now();
+    let cpus = provenance::chosen_cpus(&machine, None)?;
+    let seed = provenance::seed_of_now();
     let options = Options {
         depth: set.depth,
         budget_s: Some(BUDGET_S),
@@ -198,7 +198,7 @@ fn reads(record: &Record) -> Vec<MeasuredRead> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Colour;
+    use crate::global::Colour;
 
     #[test]
     fn ctrl_c_ends_it_at_once() {
