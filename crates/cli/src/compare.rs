@@ -9,11 +9,12 @@ use experiments::compare::{Configuration, Options, is_class_slower_by, is_slower
 use record::ComparisonTable;
 use stats::Verdict;
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::history::Store;
+use crate::option_values::parse_percent;
 use crate::outcome::Outcome;
 use crate::output;
-pub(crate) use arguments::{CompareArguments, parse_percent};
+pub(crate) use arguments::CompareArguments;
 
 /// Compares and prints in the form asked for.
 pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {

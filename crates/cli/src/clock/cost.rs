@@ -22,11 +22,11 @@ use toggles::SystemState;
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
 use super::thread_range::ThreadRange;
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe};
+use crate::{describe, provenance};
 
 /// Time for the counter's rate, which turns ticks into nanoseconds.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -108,7 +108,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let until = arguments.budget.map(|budget| Instant::now() + budget);
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let cost = begun(&Root::live(), &machine);
     let mut costed = Costed { cost, cpus: cpus.clone(), ..Costed::default() };
     let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
@@ -154,7 +154,7 @@ impl<'a> Measuring<'a> {
             subject: Subject {
                 sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)).until(until),
                 cpus,
-                random: Random::new(check_up::seed_of_now()),
+                random: Random::new(provenance::seed_of_now()),
             },
             line: Line::new(global.quiet),
             started: Instant::now(),

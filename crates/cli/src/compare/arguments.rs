@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::forms::{Forms, STDOUT, Words};
-
-/// The largest margin that makes sense: beyond it nothing could be called different.
-const MARGIN_PERCENT_MAX: f64 = 100.0;
+use crate::option_values::parse_percent;
 
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
@@ -74,32 +72,6 @@ impl CompareArguments {
             words: Words { long: self.long, markdown: self.markdown },
             html: self.html.clone(),
             csv: self.csv.clone(),
-        }
-    }
-}
-
-/// Reads `2%`, `0.5 %` or `2`.
-pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
-    match number {
-        Ok(percent) if (0.0..=MARGIN_PERCENT_MAX).contains(&percent) => Ok(percent),
-        Ok(_) => Err("give between 0% and 100%".to_owned()),
-        Err(_) => Err("give a percentage such as 2%".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages_are_read_with_and_without_their_sign() {
-        for (text, expected) in [("2%", Some(2.0)), ("0.5 %", Some(0.5)), ("3", Some(3.0)), ("0", Some(0.0))]
-        {
-            assert_eq!(parse_percent(text).ok(), expected, "{text}");
-        }
-        for text in ["", "%", "-1%", "101", "nan", "two", "2%3"] {
-            assert!(parse_percent(text).is_err(), "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
 
 use super::{SimulateArguments, parse_clock, tell};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// Options of machines of linked sockets.

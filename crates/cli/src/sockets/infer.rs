@@ -5,8 +5,8 @@ use models::interconnect::{self, Verdict};
 use serde::Serialize;
 
 use super::matrix::MatrixArguments;
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

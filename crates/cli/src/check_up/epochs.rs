@@ -18,8 +18,8 @@ use probes::plan::{CheckUpPlan, Options, Probe, epoch_plan};
 use probes::session::{Progress, Session, Silent};
 use record::{CpuShare, Encoding, EpochRun, PlanOutcome, Record, decode, encode};
 
-use crate::arguments::RunArguments;
-use crate::check_up;
+use super::arguments::RunArguments;
+use super::depth;
 use crate::flaws;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
@@ -241,7 +241,7 @@ pub(crate) fn run_epoch(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let cpus: Vec<machine::CpuId> = record.provenance.cpus.iter().collect();
     let evidence = record.flaw_evidence.as_ref();
     let options = Options {
-        depth: check_up::depth(arguments),
+        depth: depth(arguments),
         budget_s: Some(record.plan.budget_s),
         signatures: evidence.map_or_else(Vec::new, |evidence| flaws::telling(&catalogue(), evidence)),
         ..Options::default()

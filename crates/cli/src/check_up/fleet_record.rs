@@ -5,58 +5,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
-use fleet::node::{NodeName, NodeNameError, run_name};
+use fleet::node::{NodeName, run_name};
 use fleet::rows::{Origin, flatten};
 use host::live::{create_atomically, host_name};
 use host::{Root, smbios};
 use machine::counted;
 use record::{Engine, Provenance, Record, Severity};
 
-use crate::arguments::Global;
+use super::arguments::{DropArguments, WORD_LETTERS_MAX};
+use crate::global::Global;
+use crate::output;
+use crate::record_page::without_raw;
 use crate::store::Folder;
-use crate::{output, show};
 
-const HEADING: &str = "For a fleet";
 /// Where schedulers say the name of the node: srun(1) of Slurm, and what is usual in pods of Kubernetes (`spec.nodeName`).
 const NAME_VARIABLES: [&str; 2] = ["SLURMD_NODENAME", "NODE_NAME"];
 /// What the variables below say in place of what the engine is known by.
 const ENGINE_VARIABLE: &str = "SIDESTEP_ENGINE";
 const JOB_VARIABLE: &str = "SIDESTEP_JOB";
-/// Names of jobs are shorter.
-const WORD_LETTERS_MAX: usize = 100;
 /// The key of the serial numbers, beside the folders of the nodes: a secret of who may read and write here.
 const KEY_NAME: &str = "serials.key";
 const KEY_MODE: u32 = 0o600;
-
-/// Options of a check-up that is one of many.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct DropArguments {
-    /// Write one compressed record to this directory, which nodes share, below a folder of the node, and print one line; no report, no
-    /// history
-    #[arg(help_heading = HEADING, long, value_name = "DIR", conflicts_with_all = ["record", "repeat"])]
-    pub(crate) drop: Option<PathBuf>,
-    /// Name of this node; else SLURMD_NODENAME or NODE_NAME, or the host name with --host-name
-    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_name)]
-    pub(crate) node: Option<NodeName>,
-    /// The experiment that this run is a part of; without it, it is an ordinary check-up
-    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_word)]
-    pub(crate) experiment: Option<String>,
-    /// The arm of the experiment that this node was given
-    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "experiment", value_parser = parse_word)]
-    pub(crate) arm: Option<String>,
-}
-
-fn parse_name(text: &str) -> Result<NodeName, NodeNameError> {
-    NodeName::parse(text)
-}
-
-/// Names of experiments and arms become values of rows, and of lines that a shell reads.
-fn parse_word(text: &str) -> Result<String, String> {
-    let is_taken = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
-    let is_word = !text.is_empty() && text.len() <= WORD_LETTERS_MAX && text.chars().all(is_taken);
-    is_word.then(|| text.to_owned()).ok_or_else(|| "give letters, digits, '-', '_', '.' and ':'".to_owned())
-}
 
 /// Where the record of this node goes, and what it says of the fleet.
 pub(crate) struct FleetRecord {
@@ -112,7 +81,7 @@ impl FleetRecord {
     /// A record that is no JSON.
     pub(crate) fn line(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<String> {
         if global.json {
-            return output::json_printed(&show::without_raw(record));
+            return output::json_printed(&without_raw(record));
         }
         if global.quiet {
             return Ok(String::new());
@@ -198,14 +167,6 @@ mod tests {
             assert_eq!(parse_key(text), None, "{text}");
         }
         assert_ne!(random_key(), random_key());
-    }
-
-    #[test]
-    fn names_of_experiments_and_arms_are_plain_words() {
-        assert_eq!(parse_word("confirm-2026:1.a_b").as_deref(), Ok("confirm-2026:1.a_b"));
-        for text in ["", "a b", "$(x)", "a'b", "<b>", "ä", &"a".repeat(101)] {
-            assert!(parse_word(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -5,33 +5,20 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use experiments::history::entry;
 use experiments::reach::{alike, reach};
 use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
 use record::HistoryEntry;
 use stats::{Host, Knowledge};
 
-use crate::arguments::{Global, RunArguments, parse_budget};
+use super::arguments::RunArguments;
+use super::once;
+use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::{check_up, output, store};
+use crate::{output, store};
 
 /// A signal is seen after this at the latest.
 const NAP: Duration = Duration::from_millis(100);
-
-/// How often, and when.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RepeatArguments {
-    /// Run so many check-ups one after the other, each with a record of its own, and show the spread between them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) repeat: Option<u32>,
-    /// With --repeat: time from the beginning of one check-up to that of the next, such as 10m
-    #[arg(long, value_name = "TIME", value_parser = parse_budget, requires = "repeat")]
-    pub(crate) every: Option<Duration>,
-    /// Leave this run out of the history
-    #[arg(long)]
-    pub(crate) no_history: bool,
-}
 
 /// Times at which runs begin.
 pub(crate) struct Schedule {
@@ -69,9 +56,9 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
             break;
         }
         let folder = folder(arguments, number)?;
-        let once = RunArguments { record: Some(folder.clone()), ..arguments.clone() };
+        let arguments = RunArguments { record: Some(folder.clone()), ..arguments.clone() };
         let quiet = Global { quiet: true, ..global.clone() };
-        let outcome = check_up::once(&once, &quiet)?;
+        let outcome = once(&arguments, &quiet)?;
         let entry = entry(&store::load(&folder)?);
         if !global.json && !global.quiet {
             let doubts = if entry.doubts.is_empty() { "" } else { ", noisy" };
