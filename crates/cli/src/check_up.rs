@@ -71,7 +71,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
-        output::print(&output::text(&record.plan, global, |terminal| page.terminal(terminal, true))?)?;
+        output::print(&output::text(&record.plan, global, &|terminal| page.terminal(terminal, true))?)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(

@@ -1,7 +1,7 @@
 //! Results for other programs: metrics for whoever scrapes them, suites of tests for whoever collects those. Data in, text out.
 
 mod junit;
-mod openmetrics;
+mod metrics;
 
 pub use junit::{TestCase, TestResult, TestSuite, junit};
-pub use openmetrics::{Family, FamilyKind, MetricsFormat, Sample, metrics};
+pub use metrics::{Family, Sample, metrics};

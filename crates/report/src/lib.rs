@@ -19,9 +19,7 @@ mod view;
 
 pub use clock_watch::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 pub use escape::{is_deceptive, shell_word};
-pub use export::{
-    Family, FamilyKind, MetricsFormat, Sample, TestCase, TestResult, TestSuite, junit, metrics,
-};
+pub use export::{Family, Sample, TestCase, TestResult, TestSuite, junit, metrics};
 pub use figure::{Figure, figure_svg};
 pub use interconnect::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use page::{Page, paragraph};

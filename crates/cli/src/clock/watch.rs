@@ -9,7 +9,7 @@ use host::live;
 use probes::clock_watch::probe::Prober;
 use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
-use report::{ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics};
+use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
 use super::arguments::WatchArguments;
 use super::injection;
@@ -146,7 +146,7 @@ impl Seen {
             synchronised: pulse.and_then(|pulse| pulse.synchronised),
             last_probe_s: self.last_probe_s,
         };
-        clock_metrics(&metrics, MetricsFormat::Prometheus)
+        clock_metrics(&metrics)
     }
 }
 

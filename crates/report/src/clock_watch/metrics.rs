@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{ClockHappening, ClockPair, ClockWatchSummary};
 
-use crate::export::{self, Family, MetricsFormat, Sample};
+use crate::export::{self, Family, Sample};
 
 /// What is known of a watch.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,9 +55,9 @@ const KINDS: [&str; 14] = [
 ];
 
 /// The text; families without samples are left out.
-pub fn clock_metrics(metrics: &ClockMetrics<'_>, format: MetricsFormat) -> String {
+pub fn clock_metrics(metrics: &ClockMetrics<'_>) -> String {
     let families = counted(metrics).into_iter().chain(states(metrics)).chain(of_pairs(metrics.pairs));
-    export::metrics("sidestep_clock_", families, format)
+    export::metrics("sidestep_clock_", families)
 }
 
 /// What was counted since the watch began.
@@ -70,9 +70,9 @@ fn counted(metrics: &ClockMetrics<'_>) -> [Family; 3] {
     let cpu_s = Sample::alone(summary.cpu_share * summary.watched_s);
     let of_probes = "Probes by what they saw of the counters of two CPUs.";
     [
-        Family::counter("events", "", "What happened to clocks since the watch began.").of(events),
-        Family::counter("probes", "", of_probes).of(probes),
-        Family::counter("watch_cpu_seconds", "seconds", "CPU time that the watch used.").of([cpu_s]),
+        Family::counter("events", "What happened to clocks since the watch began.").of(events),
+        Family::counter("probes", of_probes).of(probes),
+        Family::counter("watch_cpu_seconds", "CPU time that the watch used.").of([cpu_s]),
     ]
 }
 
@@ -82,34 +82,34 @@ fn states(metrics: &ClockMetrics<'_>) -> [Family; 4] {
     let synchronised = metrics.synchronised.map(|is| f64::from(u8::from(is)));
     let watched = "Share of the time in which counters were watched.";
     [
-        Family::gauge("watched_ratio", "ratio", watched).of(metrics.summary.watched_share.map(Sample::alone)),
-        Family::gauge("last_probe_timestamp_seconds", "seconds", "When the last probe was made.")
+        Family::gauge("watched_ratio", watched).of(metrics.summary.watched_share.map(Sample::alone)),
+        Family::gauge("last_probe_timestamp_seconds", "When the last probe was made.")
             .of([Sample::alone(metrics.last_probe_s)]),
-        Family::gauge("source_info", "", "The kernel's clock source.")
+        Family::gauge("source_info", "The kernel's clock source.")
             .of([Sample::new([("clocksource", source)], 1.0)]),
-        Family::gauge("synchronised", "", "Whether a daemon disciplines the kernel's clock.")
+        Family::gauge("synchronised", "Whether a daemon disciplines the kernel's clock.")
             .of(synchronised.map(Sample::alone)),
     ]
 }
 
 /// What is known of each pair, a family for each quantity.
 fn of_pairs(pairs: &[ClockPair]) -> [Family; 4] {
-    let family = |name, unit, help, value: fn(&ClockPair) -> Option<f64>| {
+    let family = |name, help, value: fn(&ClockPair) -> Option<f64>| {
         let sample = |pair: &ClockPair| {
             let (cpu, reference) = (pair.b.to_string(), pair.a.to_string());
             Some(Sample::new([("cpu", &cpu), ("reference", &reference)], value(pair)? / 1e9))
         };
-        Family::gauge(name, unit, help).of(pairs.iter().filter_map(sample))
+        Family::gauge(name, help).of(pairs.iter().filter_map(sample))
     };
     let offset = "Likely offset of a CPU's counter against the reference.";
     let low = "The offset is guaranteed to be at least this.";
     let high = "The offset is guaranteed to be at most this.";
     let drift = "Likely drift of a CPU's counter against the reference.";
     [
-        family("offset_seconds", "seconds", offset, |pair| pair.estimate_ns),
-        family("offset_low_seconds", "seconds", low, |pair| pair.interval_ns.map(|[low, _]| low)),
-        family("offset_high_seconds", "seconds", high, |pair| pair.interval_ns.map(|[_, high]| high)),
-        family("drift_ratio", "ratio", drift, |pair| pair.rate_ppb),
+        family("offset_seconds", offset, |pair| pair.estimate_ns),
+        family("offset_low_seconds", low, |pair| pair.interval_ns.map(|[low, _]| low)),
+        family("offset_high_seconds", high, |pair| pair.interval_ns.map(|[_, high]| high)),
+        family("drift_ratio", drift, |pair| pair.rate_ppb),
     ]
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// The text of a watch that has seen something of everything.
-    fn text(format: MetricsFormat) -> String {
+    fn text() -> String {
         let mut counts = ClockMetrics::no_counts();
         counts.insert("step", 2);
         let metrics = ClockMetrics {
@@ -142,12 +142,12 @@ mod tests {
             synchronised: Some(true),
             last_probe_s: 1.7e9,
         };
-        clock_metrics(&metrics, format)
+        clock_metrics(&metrics)
     }
 
     #[test]
     fn every_kind_of_event_is_there_and_each_pair_has_its_labels() {
-        let text = text(MetricsFormat::Prometheus);
+        let text = text();
         for part in [
             "sidestep_clock_events_total{kind=\"step\"} 2\n",
             "sidestep_clock_events_total{kind=\"vm\"} 0\n",
@@ -173,7 +173,7 @@ mod tests {
             return;
         };
         let mut input = child.stdin.take().expect("a pipe");
-        input.write_all(text(MetricsFormat::Prometheus).as_bytes()).expect("promtool reads");
+        input.write_all(text().as_bytes()).expect("promtool reads");
         drop(input);
         let said = child.wait_with_output().expect("promtool ends");
         assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");

@@ -65,7 +65,8 @@ pub fn junit(suite: &TestSuite) -> String {
             }
             TestResult::Failed { message, detail } => {
                 let (message, detail) = (escaped(message), escaped(detail));
-                writeln!(text, "><failure message=\"{message}\">{detail}</failure></testcase>")
+                let end = if detail.is_empty() { "/>".to_owned() } else { format!(">{detail}</failure>") };
+                writeln!(text, "><failure message=\"{message}\"{end}</testcase>")
             }
         };
     }
