@@ -12,25 +12,25 @@ struct Kind {
     /// A field at its top that no other kind has.
     field: &'static str,
     /// Its page.
-    page: fn(Value) -> serde_json::Result<Page>,
+    page: fn(&[u8]) -> serde_json::Result<Page>,
 }
 
 /// Every kind whose document alone makes the page.
 const KINDS: &[Kind] = &[
-    Kind { name: "bill", field: "boot_commands", page: |value| page(value, report::bill_page) },
-    Kind { name: "experiment", field: "treatment", page: |value| page(value, report::experiment_page) },
-    Kind { name: "experiment", field: "boots_planned", page: |value| page(value, report::reboots_page) },
-    Kind { name: "placement", field: "apart_threads", page: |value| page(value, report::place_page) },
-    Kind { name: "comparison", field: "differences", page: |value| page(value, comparison_page) },
-    Kind { name: "clock check", field: "remedies", page: |value| page(value, report::clock_check_page) },
-    Kind { name: "clock cost", field: "reads", page: |value| page(value, report::clock_cost_page) },
-    Kind { name: "guard check", field: "alarms_per_check", page: |value| page(value, report::guard_page) },
-    Kind { name: "machine", field: "disagreements", page: |value| page(value, report::machine_page) },
-    Kind { name: "comparison of sockets", field: "subjects", page: |value| page(value, sockets_page) },
+    Kind { name: "bill", field: "boot_commands", page: |bytes| page(bytes, report::bill_page) },
+    Kind { name: "experiment", field: "treatment", page: |bytes| page(bytes, report::experiment_page) },
+    Kind { name: "experiment", field: "boots_planned", page: |bytes| page(bytes, report::reboots_page) },
+    Kind { name: "placement", field: "apart_threads", page: |bytes| page(bytes, report::place_page) },
+    Kind { name: "comparison", field: "differences", page: |bytes| page(bytes, comparison_page) },
+    Kind { name: "clock check", field: "remedies", page: |bytes| page(bytes, report::clock_check_page) },
+    Kind { name: "clock cost", field: "reads", page: |bytes| page(bytes, report::clock_cost_page) },
+    Kind { name: "guard check", field: "alarms_per_check", page: |bytes| page(bytes, report::guard_page) },
+    Kind { name: "machine", field: "disagreements", page: |bytes| page(bytes, report::machine_page) },
+    Kind { name: "comparison of sockets", field: "subjects", page: |bytes| page(bytes, sockets_page) },
 ];
 
-fn page<T: DeserializeOwned>(value: Value, view: fn(&T) -> Page) -> serde_json::Result<Page> {
-    Ok(view(&serde_json::from_value(value)?))
+fn page<T: DeserializeOwned>(bytes: &[u8], view: fn(&T) -> Page) -> serde_json::Result<Page> {
+    Ok(view(&serde_json::from_slice(bytes)?))
 }
 
 /// The rows alone: the records behind a comparison are not in it.
@@ -50,7 +50,7 @@ fn sockets_page(sockets: &record::Sockets) -> Page {
 pub(super) fn page_of(bytes: &[u8]) -> anyhow::Result<Option<(Value, Page)>> {
     let Ok(document) = serde_json::from_slice::<Value>(bytes) else { return Ok(None) };
     let Some(kind) = KINDS.iter().find(|kind| document.get(kind.field).is_some()) else { return Ok(None) };
-    let shown = (kind.page)(document.clone()).with_context(|| {
+    let shown = (kind.page)(bytes).with_context(|| {
         format!("this {} cannot be read; show it with the version that wrote it", kind.name)
     })?;
     Ok(Some((document, shown)))
