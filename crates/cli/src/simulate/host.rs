@@ -15,7 +15,7 @@ use stats::median;
 
 use crate::global::Global;
 use crate::outcome::CouldNotMeasure;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::{describe, provenance, store};
 
 /// What a model is made from where no record is given.
@@ -80,7 +80,7 @@ fn measure(set: &ProbeSet, global: &Global) -> anyhow::Result<Record> {
     };
     let plan = plan(&machine, &cpus, &options, seed);
     // Without a handler Ctrl-C ends the process at once, while it measures and while it fits: nothing is left behind.
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     let provenance = Provenance { seed, ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
