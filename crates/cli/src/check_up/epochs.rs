@@ -22,7 +22,7 @@ use super::arguments::RunArguments;
 use super::depth;
 use crate::flaws;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::store::Folder;
 
 /// An epoch ends by its own deadlines; one that is so much later hangs, and is killed.
@@ -40,7 +40,7 @@ pub(crate) struct NoProcess(pub(crate) String);
 pub(crate) struct Course<'a> {
     pub(crate) arguments: &'a RunArguments,
     pub(crate) plan: &'a CheckUpPlan,
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a ProgressLine,
     pub(crate) folder: &'a Folder,
     pub(crate) started: Instant,
 }
