@@ -9,7 +9,7 @@ use host::Root;
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
 use models::interconnect::SocketAccount;
-use probes::check_up::{Keeper, NotKept, measure};
+use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
@@ -275,7 +275,7 @@ pub(crate) struct Kept<'a> {
     pub(crate) folder: &'a Folder,
 }
 
-impl Keeper for Kept<'_> {
+impl RecordSink for Kept<'_> {
     type Error = anyhow::Error;
 
     fn begin(&self, probe: Probe, left: Duration) {

@@ -86,10 +86,10 @@ pub struct CheckUpPlan {
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
     let subject = options.subject(machine, cpus, seed);
-    let wishes = fit::wishes(&subject, &options.only);
+    let requests = fit::requests(&subject, &options.only);
     let budget_s = options.budget_s();
     let epochs = epochs::fitting(options.epochs, budget_s - OVERHEAD_S);
-    let fitted = fit::fit(wishes.rows, budget_s, overhead_s(epochs));
+    let fitted = fit::fit(requests.rows, budget_s, overhead_s(epochs));
     let probes = fitted
         .probes
         .into_iter()
@@ -97,13 +97,13 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
             let about = slot.probe.about();
             let mut settings = (about.plan)(&subject, slot.seconds);
             let mut reduced = std::mem::take(&mut settings.reduced);
-            if slot.seconds < slot.wanted_s {
+            if slot.seconds < slot.asked_s {
                 reduced.insert(
                     0,
                     format!(
                         "{:.1} s in place of {:.1} s: the budget is {} s",
                         slot.seconds,
-                        slot.wanted_s,
+                        slot.asked_s,
                         options.budget_s()
                     ),
                 );
@@ -120,7 +120,7 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
             planned
         })
         .collect();
-    let mut dropped = wishes.dropped;
+    let mut dropped = requests.dropped;
     dropped.extend(fitted.dropped);
     dropped.sort_by_key(|dropped| dropped.probe);
     CheckUpPlan { budget_s, probes, dropped, epochs }

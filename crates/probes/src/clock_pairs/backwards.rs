@@ -27,7 +27,7 @@ const EACH: Duration = Duration::from_millis(100);
 /// The same at most, where the two threads hardly run at the same time.
 const EACH_MOST: Duration = Duration::from_millis(700);
 /// Fresh values by which one side has seen enough.
-const FRESH_WANTED: u64 = 20_000;
+const FRESH_ENOUGH_OF_A_SIDE: u64 = 20_000;
 /// Time for all ways on one pair at most: a dozen of them.
 pub const WORST: Duration = Duration::from_secs(9);
 /// Time for the clock of `sidestep-clock` to be calibrated; until then it gives the kernel's time.
@@ -87,7 +87,7 @@ pub fn fill<S: CounterSource>(
                 continue;
             }
             let count = observe(pair, read, until)?;
-            if is_telling(&count) {
+            if is_enough(&count) {
                 check.backwards.push(count);
             } else {
                 check.without.push(format!(
@@ -191,7 +191,10 @@ fn count(own: &AtomicU64, other: &AtomicU64, stop: Stop<'_>, read: impl Fn() -> 
     while !stop.is_over.load(Ordering::Relaxed) {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(started);
-        if now >= stop.until || elapsed >= EACH_MOST || (elapsed >= EACH && count.fresh >= FRESH_WANTED) {
+        if now >= stop.until
+            || elapsed >= EACH_MOST
+            || (elapsed >= EACH && count.fresh >= FRESH_ENOUGH_OF_A_SIDE)
+        {
             break;
         }
         for _ in 0..TURNS_PER_LOOK {
@@ -214,6 +217,6 @@ fn count(own: &AtomicU64, other: &AtomicU64, stop: Stop<'_>, read: impl Fn() -> 
 }
 
 /// Whether two threads overlapped enough for the count to mean something.
-fn is_telling(count: &BackwardsCount) -> bool {
+fn is_enough(count: &BackwardsCount) -> bool {
     count.fresh >= 2 * FRESH_ENOUGH
 }

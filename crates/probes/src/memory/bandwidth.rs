@@ -296,7 +296,7 @@ impl<'s> Curves<'s> {
     fn chosen(&self, round: u32, session: &mut Session<'_>) -> Vec<usize> {
         let judge = self.judge();
         let mut chosen: Vec<usize> = (0..self.points.len())
-            .filter(|&index| round < FULL_ROUNDS || judge.wants_more(&self.points[index].series))
+            .filter(|&index| round < FULL_ROUNDS || judge.needs_more(&self.points[index].series))
             .collect();
         session.random.shuffle(&mut chosen);
         chosen

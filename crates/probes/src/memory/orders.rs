@@ -145,7 +145,7 @@ fn rounds(
     let steps = Steps { stride_bytes, cache_lines };
     for round in 0..settings.rounds_max {
         let judge = judge(settings, points);
-        if round > 1 && !points.iter().any(|point| judge.wants_more(&point.series)) {
+        if round > 1 && !points.iter().any(|point| judge.needs_more(&point.series)) {
             break;
         }
         let is_base_first = session.random.next_u64() >> 63 == 0;

@@ -289,12 +289,12 @@ impl<'s> Table<'s> {
     fn lay(&mut self, session: &mut Session<'_>) -> Result<Option<Vec<Option<NodeMemory>>>, MemoryError> {
         let mut memories: Vec<Option<NodeMemory>> = Vec::new();
         let is_first = self.laps == 0;
-        let wanted: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
+        let nodes: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
             [] => vec![None],
             nodes => nodes.iter().copied().map(Some).collect(),
         };
         let mut refused = None;
-        for node in wanted {
+        for node in nodes {
             let laid = memories.iter_mut().flatten().next();
             match self.lay_one(session, node, laid) {
                 // There is no time to use any of them.
@@ -421,9 +421,9 @@ fn share_of(pages: &BTreeMap<NodeId, usize>, node: NodeId) -> Option<f64> {
 fn block(machine: &Machine, nodes: usize) -> Bytes {
     let blocks = 2 * nodes.max(1) as u64;
     let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
-    let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
-    let room = crate::room::largest_block(machine, Bytes(wanted.0 * blocks));
-    Bytes((room.0 / blocks).min(wanted.0) >> 21 << 21).max(Bytes(2 << 20))
+    let beyond_caches = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
+    let room = crate::room::largest_block(machine, Bytes(beyond_caches.0 * blocks));
+    Bytes((room.0 / blocks).min(beyond_caches.0) >> 21 << 21).max(Bytes(2 << 20))
 }
 
 /// Triad first: it is what sockets are compared by.
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_which_the_kernel_tells_nothing_lie_nowhere_in_particular() {
+    fn pages_of_which_the_kernel_shows_nothing_lie_nowhere_in_particular() {
         let share = |pages: &[(u32, usize)]| {
             share_of(&pages.iter().map(|&(node, count)| (NodeId(node), count)).collect(), NodeId(1))
         };

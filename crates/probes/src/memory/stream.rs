@@ -88,12 +88,12 @@ impl Kernels {
             Self::TriadAndCopy => &[Operation::Triad, Operation::Copy],
             Self::All => &[Operation::Triad, Operation::Copy, Operation::Scale, Operation::Add],
         };
-        let wanted = operations.iter().flat_map(|&operation| {
+        let widest = operations.iter().flat_map(|&operation| {
             [Store::Plain, Store::NonTemporal].map(|store| StreamKernel::widest(operation, store))
         });
         let scalar = StreamKernel { operation: Operation::Triad, isa: Isa::ScalarF64, store: Store::Plain }
             .available();
-        wanted.flatten().chain(scalar.filter(|_| self == Self::All)).collect()
+        widest.flatten().chain(scalar.filter(|_| self == Self::All)).collect()
     }
 }
 
@@ -121,8 +121,8 @@ impl Settings {
 
     /// Bytes of the three arrays for a claimed cache, as far as there is room.
     fn block(&self, machine: &Machine, cache: Bytes) -> Bytes {
-        let wanted = (cache.0 * CACHES_PER_ARRAY).min(self.array_max.0) * ARRAYS;
-        largest_block(machine, Bytes(wanted.max(SMALLEST_BLOCK.0)))
+        let bytes = (cache.0 * CACHES_PER_ARRAY).min(self.array_max.0) * ARRAYS;
+        largest_block(machine, Bytes(bytes.max(SMALLEST_BLOCK.0)))
     }
 
     /// The largest block it maps.
@@ -270,7 +270,7 @@ impl Table<'_> {
     }
 
     fn all_done(&self) -> bool {
-        self.points.iter().all(|point| !self.judge(point.team.scope).wants_more(&point.series))
+        self.points.iter().all(|point| !self.judge(point.team.scope).needs_more(&point.series))
     }
 
     fn judge(&self, scope: Scope) -> Judge {

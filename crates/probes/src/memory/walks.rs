@@ -74,8 +74,8 @@ impl Settings {
     /// Memory of one mapping, rounded up to whole MiB.
     fn block(&self, machine: &Machine) -> Bytes {
         let spacing = Spacing::of(machine);
-        let wanted = spacing.mapping_bytes(self.pages_max) as u64;
-        largest_block(machine, Bytes(wanted.next_multiple_of(Bytes::MIB.0)))
+        let bytes = spacing.mapping_bytes(self.pages_max) as u64;
+        largest_block(machine, Bytes(bytes.next_multiple_of(Bytes::MIB.0)))
     }
 
     /// Time it may take at most, in seconds: the budget and one visit.

@@ -287,7 +287,7 @@ mod tests {
             let met = host::live::with_threads_left(left, || {
                 on_each(samplers, vec![(); 2], soon(), |member, ()| member.meet())
             });
-            let error = met.expect_err("two are wanted");
+            let error = met.expect_err("there are two");
             assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
         }
     }

@@ -16,9 +16,9 @@ const EPOCH_LEAST_S: f64 = 4.0;
 const VISITS_SHARE: f64 = 0.5;
 
 /// How many epochs fit into so many seconds for probes.
-pub(super) fn fitting(wanted: usize, probes_s: f64) -> usize {
+pub(super) fn fitting(asked: usize, probes_s: f64) -> usize {
     let fitting = (probes_s / (EPOCH_LEAST_S + EPOCH_OVERHEAD_S)).floor();
-    if fitting >= 1.0 { wanted.clamp(1, fitting as usize) } else { 1 }
+    if fitting >= 1.0 { asked.clamp(1, fitting as usize) } else { 1 }
 }
 
 /// In how many epochs a probe runs.

@@ -112,7 +112,7 @@ fn part(machine: &Machine, cpus: usize) -> Result<Bytes, MemoryError> {
     let room = largest_block(machine, Bytes(count * PART.0));
     let part = Bytes((room.0 / count) >> 21 << 21);
     if part < PART_LEAST {
-        return Err(MemoryError::NoRoom { cpus, wanted: Bytes(count * PART_LEAST.0) });
+        return Err(MemoryError::NoRoom { cpus, required: Bytes(count * PART_LEAST.0) });
     }
     Ok(part)
 }
