@@ -237,7 +237,8 @@ fn check_shares(machine: &Machine, options: &Options) -> Result<(), String> {
     for planned in plan(machine, &cpus, options, 3).probes {
         let (parts, worst_s) = (planned.settings.shares(), planned.settings.worst_case_s());
         let (name, seconds) = (planned.probe.name(), planned.seconds);
-        let context = format!("{name} of {} s on {} CPUs, {:?}", options.budget_s(), cpus.len(), options.depth);
+        let context =
+            format!("{name} of {} s on {} CPUs, {:?}", options.budget_s(), cpus.len(), options.depth);
         if let Some((part, share_s)) =
             parts.iter().find(|(_, share_s)| !(*share_s > 0.0 && share_s.is_finite()))
         {

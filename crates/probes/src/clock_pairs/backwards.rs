@@ -17,6 +17,7 @@ use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
 use crate::probe::CpuPair;
+use crate::rendezvous::Alone;
 use crate::session::SessionError;
 
 /// Turns between two looks at the clock.
@@ -40,11 +41,6 @@ struct Reading<'a> {
     ns_per_unit: f64,
     read: Box<dyn Fn(u32) -> u64 + Sync + 'a>,
 }
-
-/// A value alone on its pair of cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Line(AtomicU64);
 
 /// What one side counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -150,7 +146,7 @@ fn reads<'a, S: CounterSource>(
 }
 
 fn observe(pair: CpuPair, read: &Reading<'_>, until: Instant) -> Result<BackwardsCount, AffinityError> {
-    let lines = [Line::default(), Line::default()];
+    let lines = [Alone::<AtomicU64>::default(), Alone::default()];
     let is_over = AtomicBool::new(false);
     let side = |own: usize, cpu| -> Result<Count, AffinityError> {
         let _pinned = Pinned::to(cpu)?;

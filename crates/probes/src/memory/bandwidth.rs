@@ -275,7 +275,12 @@ impl<'s> Curves<'s> {
             if session.must_stop() {
                 return Ok(());
             }
-            let mut memory = match map_for_group(session, &self.cpus, self.largest_part_bytes) {
+            let mut memory = match map_for_group(
+                session,
+                &self.cpus,
+                vec![None; self.cpus.len()],
+                self.largest_part_bytes,
+            ) {
                 // There is no time to use it.
                 Err(error) if error.is_broken_off() => return Ok(()),
                 mapped => mapped?,

@@ -292,7 +292,7 @@ impl Table<'_> {
         let Some(&first) = chosen.first() else { return Ok(()) };
         let part_bytes =
             self.points[first].block.0 as usize / touched_by.len() / PART_STEP_BYTES * PART_STEP_BYTES;
-        let mut memory = match map_for_group(session, touched_by, part_bytes) {
+        let mut memory = match map_for_group(session, touched_by, vec![None; touched_by.len()], part_bytes) {
             // There is no time to use it.
             Err(error) if error.is_broken_off() => return Ok(()),
             mapped => mapped?,

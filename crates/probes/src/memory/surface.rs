@@ -12,13 +12,14 @@ mod run;
 
 use std::time::Instant;
 
-use host::live::{AffinityError, MappingError, PageRequest, Pinned};
+use host::live::{PageRequest, Pinned};
 use machine::{Bytes, CpuId};
 use record::LatencyCell;
 
 pub use grid::{Grid, Place};
 pub use run::SurfaceRun;
 
+use super::MemoryError;
 use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject};
 use crate::session::Session;
 
@@ -145,22 +146,11 @@ impl Settings {
     }
 }
 
-/// Why there is no surface.
-#[derive(Debug, thiserror::Error)]
-pub enum SurfaceError {
-    /// No memory for the largest block.
-    #[error(transparent)]
-    Mapping(#[from] MappingError),
-    /// The CPU may not be used.
-    #[error(transparent)]
-    Affinity(#[from] AffinityError),
-}
-
 /// Measures a surface on one CPU and adds its cells to the record, also when stopped half-way.
 ///
 /// # Errors
 /// No memory, or a CPU that may not be used.
-pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result<(), SurfaceError> {
+pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result<(), MemoryError> {
     let pinned = Pinned::to(cpu)?;
     let mut sampler = session.sampler(cpu);
     let seed = session.random.next_u64();

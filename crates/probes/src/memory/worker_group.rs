@@ -18,8 +18,7 @@ use crate::rendezvous::Alone;
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
-    FILL_BYTE, GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, map_for_group_on, stream_visit,
-    worst_case_visit_s,
+    FILL_BYTE, GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 
 /// Parts of one window.

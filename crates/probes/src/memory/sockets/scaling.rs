@@ -12,7 +12,7 @@ use super::Settings;
 use super::choice::package_of;
 use crate::memory::MemoryError;
 use crate::memory::series::{Judge, Kind, Series, doubted};
-use crate::memory::worker_group::{StreamJob, map_for_group_on, stream_visit};
+use crate::memory::worker_group::{StreamJob, map_for_group, stream_visit};
 use crate::room::largest_block;
 use crate::session::Session;
 
@@ -89,7 +89,7 @@ impl Team {
             ensure_room_on_node(Bytes(members * part.0), *node)?;
         }
         let part_bytes = part.0 as usize;
-        let mut memory = map_for_group_on(session, &self.cpus, nodes, part_bytes)?;
+        let mut memory = map_for_group(session, &self.cpus, nodes, part_bytes)?;
         let job = StreamJob {
             kernel,
             part_bytes,
