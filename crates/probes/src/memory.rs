@@ -16,6 +16,9 @@ use machine::{Bytes, NodeId};
 
 use crate::session::SessionError;
 
+/// Half-width of the interval at which a point is done, as a share of its value.
+const HALF_WIDTH: f64 = 0.02;
+
 /// Why a memory probe could not measure.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {

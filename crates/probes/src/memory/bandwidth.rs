@@ -11,11 +11,11 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope};
 
-use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
+use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, largest_block};
 use crate::session::Session;
@@ -85,8 +85,6 @@ pub struct Settings {
     pub rounds_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a point is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Kernels {
@@ -114,13 +112,7 @@ impl Settings {
 
     /// The check-up: to 1 GiB.
     pub fn check_up() -> Self {
-        Self {
-            kernels: Kernels::Widest,
-            largest: Bytes::GIB,
-            rounds_max: 10,
-            budget_s: 0.0,
-            half_width: 0.02,
-        }
+        Self { kernels: Kernels::Widest, largest: Bytes::GIB, rounds_max: 10, budget_s: 0.0 }
     }
 
     /// `--full`: every kernel.
@@ -334,7 +326,7 @@ impl<'s> Curves<'s> {
     }
 
     fn judge(&self) -> Judge {
-        Judge::of(Kind::Rate, self.settings.half_width, self.points.iter().map(|point| &point.series))
+        Judge::of(Kind::Rate, HALF_WIDTH, self.points.iter().map(|point| &point.series))
     }
 
     /// Adds every point that has a value to the record.

@@ -23,9 +23,9 @@ use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
-use super::MemoryError;
 use super::series::{PointVisit, Series};
 use super::worker_group::{CHUNKS_PER_WINDOW, FILL_BYTE, GroupMemory, StreamJob, stream_visit};
+use super::{HALF_WIDTH, MemoryError};
 use crate::cores::transfer;
 use crate::memory::mapped;
 use crate::probe::CpuPair;
@@ -51,8 +51,6 @@ const CHASE_WINDOW_NS: f64 = 200_000.0;
 const CHASE_ROUNDS_MIN: u64 = 40;
 /// Windows of a stream per visit; a window sweeps 16 MiB.
 const STREAM_WINDOWS: usize = 6;
-/// Half-width at which a value counts as converged.
-const HALF_WIDTH: f64 = 0.02;
 
 /// Share of the budget in which several CPUs of a package work at once.
 const SCALING_SHARE: f64 = 0.15;
@@ -78,10 +76,8 @@ pub struct Settings {
     pub planted: Option<(CpuId, f64)>,
     /// What is streamed.
     pub streams: Streams,
-    /// Whether a line is moved between the CPUs.
-    pub with_transfer: bool,
-    /// Whether latency under load is measured.
-    pub with_load: bool,
+    /// Whether a line is moved between the CPUs and latency under load is measured: a check-up has probes for both.
+    pub on_its_own: bool,
 }
 
 /// What is streamed to and from each node.
@@ -114,8 +110,8 @@ impl Settings {
 
     /// Share of the budget that is left for latency and bandwidth of single CPUs.
     fn single_share(&self) -> f64 {
-        let of = |is_measured: bool, share: f64| if is_measured { share } else { 0.0 };
-        1.0 - SCALING_SHARE - of(self.with_transfer, TRANSFER_SHARE) - of(self.with_load, LOAD_SHARE)
+        let left = 1.0 - SCALING_SHARE;
+        if self.on_its_own { left - TRANSFER_SHARE - LOAD_SHARE } else { left }
     }
 
     /// The node that memory is bound to: without several there is nothing to bind to, and often no leave to do so.
@@ -171,12 +167,12 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let mut table = Table::new(session, settings);
     let result = table.measure(session);
     let (line_transfer, refused) =
-        if settings.with_transfer { transfers(session, settings) } else { Default::default() };
+        if settings.on_its_own { transfers(session, settings) } else { Default::default() };
     table.without.extend(refused);
     let (scaling, refused) = scaling::run(session, settings, settings.budget_s * SCALING_SHARE);
     table.without.extend(refused);
     let (loaded, refused) =
-        if settings.with_load { load::run(session, settings, table.block) } else { Default::default() };
+        if settings.on_its_own { load::run(session, settings, table.block) } else { Default::default() };
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         subjects: settings.subjects.clone(),
@@ -466,8 +462,7 @@ mod tests {
                 budget_s: 0.0,
                 planted: None,
                 streams: Streams::All,
-                with_transfer: true,
-                with_load: true,
+                on_its_own: true,
             };
             settings.usual_budget_s(&Machine::default()).round() as u32
         };

@@ -11,11 +11,11 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, StreamResult};
 
-use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     CHUNKS_PER_WINDOW, GroupMemory, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
+use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, claimed_caches_together, largest_block};
 use crate::session::Session;
@@ -77,8 +77,6 @@ pub struct Settings {
     pub rounds_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a result is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Kernels {
@@ -105,13 +103,7 @@ impl Settings {
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self {
-            kernels: Kernels::TriadAndCopy,
-            array_max: Bytes(256 << 20),
-            rounds_max: 20,
-            budget_s: 0.0,
-            half_width: 0.02,
-        }
+        Self { kernels: Kernels::TriadAndCopy, array_max: Bytes(256 << 20), rounds_max: 20, budget_s: 0.0 }
     }
 
     /// `--full`: all four, larger arrays.
@@ -275,7 +267,7 @@ impl Table<'_> {
 
     fn judge(&self, scope: Scope) -> Judge {
         let of_scope = self.points.iter().filter(|point| point.team.scope == scope);
-        Judge::of(Kind::Rate, self.settings.half_width, of_scope.map(|point| &point.series))
+        Judge::of(Kind::Rate, HALF_WIDTH, of_scope.map(|point| &point.series))
     }
 
     /// Maps a block, a part by each of `touched_by`, and visits the points chosen in shuffled order on it.

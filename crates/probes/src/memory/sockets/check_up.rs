@@ -62,8 +62,7 @@ impl Settings {
             budget_s: 0.0,
             planted: None,
             streams,
-            with_transfer: false,
-            with_load: false,
+            on_its_own: false,
         };
         (settings.in_all(seconds, machine), reduced)
     }

@@ -7,7 +7,8 @@ use record::{
 use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
-use super::{Cell, HALF_WIDTH, Table};
+use super::{Cell, Table};
+use crate::memory::HALF_WIDTH;
 use crate::memory::series::{Judge, Kind, Series};
 use crate::room::line_bytes;
 use crate::session::Session;

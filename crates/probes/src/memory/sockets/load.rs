@@ -5,7 +5,7 @@ use kernels::Operation;
 use machine::{Bytes, CpuId, NodeId};
 use record::NodeLoadedLatency;
 
-use super::{HALF_WIDTH, Settings};
+use super::Settings;
 use crate::memory::loaded::{self, Chased, under_load};
 use crate::room::largest_block;
 use crate::session::Session;
@@ -30,7 +30,6 @@ pub(super) fn run(
         block_max: block,
         quads_max: QUADS_MAX,
         budget_s: settings.budget_s * super::LOAD_SHARE / nodes.len() as f64,
-        half_width: HALF_WIDTH,
     };
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for node in nodes {

@@ -55,7 +55,7 @@ pub(super) fn run(
             }
         }
     }
-    let judge = Judge::of(Kind::Rate, super::HALF_WIDTH, teams.iter().map(|team| &team.series));
+    let judge = Judge::of(Kind::Rate, crate::memory::HALF_WIDTH, teams.iter().map(|team| &team.series));
     let row = |team: &Team| {
         let judged = judge.judge(&team.series)?;
         Some(PackageScaling {
