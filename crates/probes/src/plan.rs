@@ -12,6 +12,7 @@ pub use fit::{OVERHEAD_S, smallest_budget_s};
 use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
 
+use self::fit::Request;
 pub use crate::probe::{ChosenPairs, CpuPair, Depth, Planned, ProbeError, Section, choose_pairs};
 use crate::probe::{SignatureProbe, Subject};
 
@@ -83,31 +84,22 @@ pub struct CheckUpPlan {
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
     let subject = options.subject(machine, cpus, seed);
-    let requests = fit::requests(&subject, &options.only);
+    let mut dropped = Vec::new();
+    let requests = fit::requests(&subject, &options.only, &mut dropped);
     let budget_s = options.budget_s();
     let epochs = fitting_epochs(options.epochs, budget_s - OVERHEAD_S);
-    let fitted = fit::fit(requests.rows, budget_s, overhead_s(epochs));
-    let probes = fitted
-        .probes
+    let probes = fit::fit(requests, budget_s, overhead_s(epochs), &mut dropped)
         .into_iter()
-        .map(|slot| {
-            let about = slot.probe.about();
-            let mut settings = (about.plan)(&subject, slot.seconds);
+        .map(|(Request { probe, asked_s, .. }, seconds)| {
+            let about = probe.about();
+            let mut settings = (about.plan)(&subject, seconds);
             let mut reduced = std::mem::take(&mut settings.reduced);
-            if slot.seconds < slot.asked_s {
-                reduced.insert(
-                    0,
-                    format!(
-                        "{:.1} s in place of {:.1} s: the budget is {} s",
-                        slot.seconds,
-                        slot.asked_s,
-                        options.budget_s()
-                    ),
-                );
+            if seconds < asked_s {
+                let line = format!("{seconds:.1} s in place of {asked_s:.1} s: the budget is {budget_s} s");
+                reduced.insert(0, line);
             }
             let disturbs = about.disturbs;
-            let mut planned =
-                PlannedProbe { probe: slot.probe, settings, seconds: slot.seconds, disturbs, reduced };
+            let mut planned = PlannedProbe { probe, settings, seconds, disturbs, reduced };
             let turns = turns_of(&planned, epochs);
             if turns < epochs {
                 planned
@@ -117,8 +109,6 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
             planned
         })
         .collect();
-    let mut dropped = requests.dropped;
-    dropped.extend(fitted.dropped);
     dropped.sort_by_key(|dropped| dropped.probe);
     CheckUpPlan { budget_s, probes, dropped, epochs }
 }

@@ -18,28 +18,6 @@ pub(super) struct Request {
     pub(super) least_s: f64,
 }
 
-/// What can run on this machine, and what cannot.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Requests {
-    pub(super) rows: Vec<Request>,
-    pub(super) dropped: Vec<DroppedProbe>,
-}
-
-/// A probe with its time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Slot {
-    pub(super) probe: Probe,
-    pub(super) seconds: f64,
-    pub(super) asked_s: f64,
-}
-
-/// What runs, and what did not fit.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fitted {
-    pub(super) probes: Vec<Slot>,
-    pub(super) dropped: Vec<DroppedProbe>,
-}
-
 /// The smallest budget in seconds with which anything of the selection can be measured.
 pub fn smallest_budget_s(options: &Options) -> f64 {
     let chosen = Probe::all().filter(|probe| options.only.contains(*probe));
@@ -47,12 +25,16 @@ pub fn smallest_budget_s(options: &Options) -> f64 {
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
-pub(super) fn requests(subject: &Subject<'_>, only: &Selection) -> Requests {
+pub(super) fn requests(
+    subject: &Subject<'_>,
+    only: &Selection,
+    dropped: &mut Vec<DroppedProbe>,
+) -> Vec<Request> {
     let cpu_count = subject.cpus.len();
-    let mut requests = Requests { rows: Vec::new(), dropped: Vec::new() };
+    let mut requests = Vec::new();
     for probe in Probe::all().filter(|probe| only.contains(*probe)) {
         let about = probe.about();
-        let mut drop = |reason: String| requests.dropped.push(DroppedProbe { probe, reason });
+        let mut drop = |reason: String| dropped.push(DroppedProbe { probe, reason });
         if cpu_count == 0 {
             drop("no CPU to measure on".to_owned());
         } else if let Some(reason) = (about.missing)(subject) {
@@ -60,7 +42,7 @@ pub(super) fn requests(subject: &Subject<'_>, only: &Selection) -> Requests {
         } else if let Some(seconds) = subject.by_depth(about.seconds) {
             let more_s = (about.more_s)(subject);
             let asked_s = seconds + about.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
-            requests.rows.push(Request { probe, asked_s, least_s: least_s(subject, probe).min(asked_s) });
+            requests.push(Request { probe, asked_s, least_s: least_s(subject, probe).min(asked_s) });
         } else {
             let next = if about.seconds[1].is_some() { "the default check-up and --full" } else { "--full" };
             drop(format!("not in {}; it is in {next}", subject.depth.flag()));
@@ -75,10 +57,14 @@ fn least_s(subject: &Subject<'_>, probe: Probe) -> f64 {
     (about.plan)(subject, about.least_s).worst_case_s().max(about.least_s)
 }
 
-/// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
-pub(super) fn fit(mut requests: Vec<Request>, budget_s: f64, overhead_s: f64) -> Fitted {
+/// The seconds of each: cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
+pub(super) fn fit(
+    mut requests: Vec<Request>,
+    budget_s: f64,
+    overhead_s: f64,
+    dropped: &mut Vec<DroppedProbe>,
+) -> Vec<(Request, f64)> {
     let available_s = (budget_s - overhead_s).max(0.0);
-    let mut dropped = Vec::new();
     let sum = |requests: &[Request], of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>();
     let mut by_rank: Vec<Probe> = Probe::all().collect();
     by_rank.sort_by_key(|probe| probe.about().rank);
@@ -100,7 +86,7 @@ pub(super) fn fit(mut requests: Vec<Request>, budget_s: f64, overhead_s: f64) ->
     let (least_s, asked_s) =
         (sum(&requests, |request| tenths_up(request.least_s)), sum(&requests, |request| request.asked_s));
     let spare = if asked_s <= available_s { 1.0 } else { (available_s - least_s) / (asked_s - least_s) };
-    let probes = requests
+    requests
         .into_iter()
         .map(|request| {
             let least_s = tenths_up(request.least_s);
@@ -109,10 +95,9 @@ pub(super) fn fit(mut requests: Vec<Request>, budget_s: f64, overhead_s: f64) ->
             } else {
                 tenths_down(least_s + spare.max(0.0) * (request.asked_s - least_s).max(0.0)).max(least_s)
             };
-            Slot { probe: request.probe, seconds, asked_s: request.asked_s }
+            (request, seconds)
         })
-        .collect();
-    Fitted { probes, dropped }
+        .collect()
 }
 
 fn tenths_up(seconds: f64) -> f64 {
@@ -136,7 +121,7 @@ mod tests {
     }
 
     fn seconds(budget_s: f64) -> Vec<f64> {
-        fit(requests(), budget_s, OVERHEAD_S).probes.iter().map(|slot| slot.seconds).collect()
+        fit(requests(), budget_s, OVERHEAD_S, &mut Vec::new()).iter().map(|(_, seconds)| *seconds).collect()
     }
 
     #[test]
@@ -148,9 +133,10 @@ mod tests {
 
     #[test]
     fn the_least_important_goes_first_and_is_reported_why() {
-        let fitted = fit(requests(), OVERHEAD_S + 4.0, OVERHEAD_S);
-        assert_eq!(fitted.dropped[0].probe.name(), "parallel");
-        assert!(fitted.dropped[0].reason.contains("--only parallel"));
+        let mut dropped = Vec::new();
+        fit(requests(), OVERHEAD_S + 4.0, OVERHEAD_S, &mut dropped);
+        assert_eq!(dropped[0].probe.name(), "parallel");
+        assert!(dropped[0].reason.contains("--only parallel"));
         assert!(seconds(0.0).is_empty());
     }
 }
