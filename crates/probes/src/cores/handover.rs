@@ -17,6 +17,7 @@ use machine::CpuId;
 use stats::{Interval, Random, median, quantile_interval, sorted};
 
 use crate::probe::CpuPair;
+use crate::session::SessionError;
 
 /// Chunks of each arrangement: a tenth of a second in all.
 const CHUNKS: usize = 40;
@@ -53,10 +54,8 @@ pub struct Handovers {
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     /// Without optimisation nothing here is timed.
-    #[error(
-        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
-    )]
-    DebugBuild,
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
@@ -73,7 +72,7 @@ pub enum HandoverError {
 /// As [`HandoverError`] says; a debug build refuses.
 pub fn handovers(pair: CpuPair, seed: u64) -> Result<Handovers, HandoverError> {
     if cfg!(debug_assertions) {
-        return Err(HandoverError::DebugBuild);
+        return Err(SessionError::DebugBuild.into());
     }
     let _pinned = Pinned::to(pair.a)?;
     let partners = [Partner::on(pair.a)?, Partner::on(pair.b)?];

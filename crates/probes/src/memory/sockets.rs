@@ -8,8 +8,7 @@ pub mod check_up;
 mod choice;
 mod equality;
 mod keep;
-mod load;
-mod scaling;
+mod several_cpus;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -169,10 +168,13 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let (line_transfer, refused) =
         if settings.on_its_own { transfers(session, settings) } else { Default::default() };
     table.without.extend(refused);
-    let (scaling, refused) = scaling::run(session, settings, settings.budget_s * SCALING_SHARE);
+    let (scaling, refused) = several_cpus::bandwidth(session, settings, settings.budget_s * SCALING_SHARE);
     table.without.extend(refused);
-    let (loaded, refused) =
-        if settings.on_its_own { load::run(session, settings, table.block) } else { Default::default() };
+    let (loaded, refused) = if settings.on_its_own {
+        several_cpus::latency_under_load(session, settings, table.block)
+    } else {
+        Default::default()
+    };
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         subjects: settings.subjects.clone(),
