@@ -11,7 +11,7 @@ use ::flaws::{Catalogue, catalogue};
 use host::Root;
 use host::live;
 use machine::{CpuId, Machine};
-use probes::check_up::{Keeper, NotKept, measure};
+use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA};
@@ -218,7 +218,7 @@ pub(crate) struct Kept<'a> {
     pub(crate) folder: &'a Folder,
 }
 
-impl Keeper for Kept<'_> {
+impl RecordSink for Kept<'_> {
     type Error = anyhow::Error;
 
     fn begin(&self, probe: Probe, left: Duration) {

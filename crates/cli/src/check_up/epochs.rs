@@ -12,7 +12,7 @@ use ::flaws::catalogue;
 use anyhow::Context;
 use host::live::{self, ChildError, Ending, Handover};
 use kernels::random::SplitMix64;
-use probes::check_up::{CLOSING_S, Keeper, NotKept, doubts, measure as measure_plan};
+use probes::check_up::{CLOSING_S, NotKept, RecordSink, doubts, measure as measure_plan};
 use probes::epochs::Epochs;
 use probes::plan::{CheckUpPlan, Options, Probe, epoch_plan};
 use probes::session::{Progress, Session, Silent};
@@ -218,7 +218,7 @@ struct HandedBack {
     count: Cell<usize>,
 }
 
-impl Keeper for HandedBack {
+impl RecordSink for HandedBack {
     type Error = anyhow::Error;
 
     fn begin(&self, _probe: Probe, _left: Duration) {}

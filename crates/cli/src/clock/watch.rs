@@ -112,7 +112,7 @@ impl Seen {
         let is_usable = pulse.exchange.as_ref().is_some_and(|exchange| matches!(exchange.seen, Ok(Some(_))));
         self.summary.usable += u64::from(is_usable);
         self.last_probe_s = pulse.realtime_ns as f64 / 1e9;
-        let happened = self.watcher.hear(pulse);
+        let happened = self.watcher.judge(pulse);
         self.count(&happened);
         happened
     }

@@ -143,8 +143,7 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
         budget_s: 0.0,
         planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
         streams: Streams::All,
-        with_transfer: true,
-        with_load: true,
+        on_its_own: true,
     };
     settings.budget_s = match arguments.budget {
         Some(budget) => budget.as_secs_f64(),
