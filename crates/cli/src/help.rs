@@ -229,7 +229,6 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("simulate phenom-9600", "what the erratum-298 workaround costs"),
             ("simulate x6440-8380", "why two of four sockets are 15 % slower"),
             ("simulate fx-8150 --threads 1..8", "what filling empty modules first gains"),
-            ("simulate host --workaround e298", "that workaround on this machine"),
             ("simulate k8-opteron --html page.html", "drifting counters, as a page"),
         ],
     ),

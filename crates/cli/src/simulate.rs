@@ -1,15 +1,14 @@
-//! `sidestep simulate`: a modelled machine: one of those that come with sidestep, one of a file, or this one.
+//! `sidestep simulate`: a modelled machine: one of those that come with sidestep, or one of a file.
 
 mod counters;
-mod host;
 mod sockets;
 mod threads;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use machine::Hertz;
-use models::memory::{self, HOST, MemoryMachine, Scope, Simulation};
+use models::memory::{self, MemoryMachine, Scope, Simulation};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
 use report::{MemoryView, Page};
 use serde::Serialize;
@@ -33,12 +32,9 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
     .conflicts_with("json")
     .help("Print each table as CSV; with =DIR also write each as a file into this folder")))]
 pub(crate) struct SimulateArguments {
-    /// A machine that comes with sidestep (--help lists them), a file of your own (TOML), or host: this machine, measured
-    #[arg(value_name = "MACHINE|FILE.toml|host", long_help = MACHINES)]
+    /// A machine that comes with sidestep (--help lists them), or a file of your own (TOML)
+    #[arg(value_name = "MACHINE|FILE.toml", long_help = MACHINES)]
     machine: String,
-    /// With host: take this record of a check-up instead of measuring for 15 s
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
     /// Fit the machine to its published numbers, where it has some: what they determine, what they leave open, other choices
     #[arg(long)]
     fit: bool,
@@ -59,11 +55,10 @@ pub(crate) struct SimulateArguments {
 
 /// All machines by what is simulated of them. Lines of the list are kept as they are: none is longer than 80 columns leave.
 const MACHINES: &str = "\
-A machine that comes with sidestep, a file of your own (TOML), or host: this machine, measured. The machine decides what is simulated:
+A machine that comes with sidestep, or a file of your own (TOML). The machine decides what is simulated:
 
-  schedulers:        fx-8150, jacobsville, ryzen-1800x,
-                     host with an option for schedulers
-  memory:            phenom-9600, host
+  schedulers:        fx-8150, jacobsville, ryzen-1800x
+  memory:            phenom-9600
   linked sockets:    x6440-8380, x6440-8384, ranger-x6420,
                      shanghai-2s, istanbul-4s-probe-filter
   clusters on a die: spr-snc4
@@ -73,7 +68,7 @@ Files of these machines are in machines/ of the sources: copy one to begin.";
 
 /// Options of machines whose memory is simulated.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Memory (phenom-9600, host)")]
+#[command(next_help_heading = "Memory (phenom-9600)")]
 struct MemoryArguments {
     /// Plots and tables of one state: the workaround's name for on, or none
     #[arg(long, value_name = "NAME|none")]
@@ -87,7 +82,7 @@ struct MemoryArguments {
     /// Also latency over block size and stride
     #[arg(long)]
     surface: bool,
-    /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board; not with host
+    /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     nb_clock: Option<Hertz>,
 }
@@ -137,20 +132,7 @@ impl SimulateArguments {
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
-    if arguments.machine == HOST {
-        if arguments.threads.given().is_some() {
-            arguments.ensure_own(HOST, MachineKind::Threads)?;
-            let record = host::record(arguments.record.as_deref(), &host::OF_THREADS, global)?;
-            return threads::simulate(&host::threads(&record)?, arguments, global);
-        }
-        arguments.ensure_own(HOST, MachineKind::Memory)?;
-        return print_memory(&of_this_machine(arguments, global)?, arguments, global);
-    }
     let machine = &arguments.machine;
-    anyhow::ensure!(
-        arguments.record.is_none(),
-        "--record belongs to host; {machine} is described by its file"
-    );
     let (text, file) = read(machine)?;
     let kind = MachineKind::of(&text);
     arguments.ensure_own(machine, kind)?;
@@ -194,17 +176,6 @@ fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> 
     Ok(memory::simulate(&machine, scope(arguments)))
 }
 
-/// This machine, or the one of a record, as the model fits what it measured.
-fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Simulation> {
-    anyhow::ensure!(
-        arguments.memory.nb_clock.is_none() && !arguments.fit,
-        "--nb-clock and --fit belong to machines on paper; host is always fitted, to what was measured"
-    );
-    state(arguments.memory.workaround.as_deref(), memory::WORKAROUND)?;
-    let record = host::record(arguments.record.as_deref(), &host::OF_MEMORY, global)?;
-    Ok(memory::simulate_measured(&host::measured(&record), scope(arguments))?)
-}
-
 /// What is simulated for the form asked for.
 fn scope(arguments: &SimulateArguments) -> Scope {
     let page = arguments.forms.html.is_some();
@@ -212,7 +183,6 @@ fn scope(arguments: &SimulateArguments) -> Scope {
         bandwidth: arguments.memory.bandwidth || page,
         surface: arguments.memory.surface || page,
         fit: arguments.fit,
-        ..Scope::default()
     }
 }
 
@@ -252,7 +222,7 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     if path.extension().is_none_or(|extension| extension != "toml") {
         let names = KNOWN_MACHINES.map(|known| known.name);
         anyhow::bail!(
-            "no machine {machine:?}; {}there is {}, or host for this one, or give a file that ends in .toml",
+            "no machine {machine:?}; {}there is {}; or give a file that ends in .toml",
             machine::did_you_mean(machine, names),
             names.join(", ")
         );

@@ -12,11 +12,6 @@ mod costs;
 mod description;
 mod fit;
 mod geometry;
-mod measured;
-mod measured_fit;
-mod measured_result;
-mod measured_scenarios;
-mod measured_trust;
 mod prediction;
 mod simulation;
 mod simulator;
@@ -33,13 +28,7 @@ pub use fit::{
     Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
     identify,
 };
-pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PagePlacement, PageTableReads, TlbGeometry};
-pub use measured::{
-    HOST, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb, TooLittleMeasured, WORKAROUND,
-};
-pub use measured_fit::simulate_measured;
-pub use measured_result::{ChainResidual, MeasuredFit, RegionResidual, Scenario};
-pub use measured_trust::MISSED_PERCENT;
+pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
 pub use prediction::{Outcome, predict, trace};
 pub use simulation::{
     BandwidthPoint, FitReport, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate,

@@ -11,11 +11,11 @@ mod break_even;
 mod compiled;
 mod description;
 mod engine;
-mod host;
 mod load;
 mod plan;
 mod policy;
 mod simulation;
+mod slowdowns;
 mod speed;
 mod throughput;
 
@@ -26,7 +26,7 @@ pub use description::{
     SchedulingMachine, Speeds,
 };
 pub use engine::{Engine, Totals};
-pub use host::{Measured, class_slowdowns, measured};
 pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
-pub use simulation::{GainRow, JoinedNumber, PolicyGain, PolicyRow, SchedulingSimulation, simulate};
+pub use simulation::{GainRow, JoinedNumber, SchedulingSimulation, simulate};
+pub use slowdowns::class_slowdowns;
 pub use throughput::{Gain, Throughput, gain, throughput};

@@ -17,24 +17,16 @@ const SEED: u64 = 1;
 /// Names of classes on the command line.
 const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, Class::Memory];
 
-/// Who places threads.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Placing {
-    By(Policy),
-    /// Each policy in turn.
-    ByAll,
-}
-
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x, host)")]
+#[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x)")]
 pub(crate) struct ThreadsArguments {
     /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
     #[arg(long, value_name = "COUNTS", value_parser = counts)]
     threads: Option<[usize; 2]>,
-    /// Who places them, as listed by --help; all puts them side by side
-    #[arg(long, value_name = "NAME|all", value_parser = policy, long_help = POLICIES)]
-    policy: Option<Placing>,
+    /// Who places them, as listed by --help
+    #[arg(long, value_name = "NAME", value_parser = policy, long_help = POLICIES)]
+    policy: Option<Policy>,
     /// What a thread gains from data that it shares with a partner, as a share of its speed; a range such
     /// as 0..0.4 asks where packing partners beats spreading them
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
@@ -49,7 +41,7 @@ pub(crate) struct ThreadsArguments {
 
 /// All policies in a line each.
 pub(super) const POLICIES: &str = "\
-Who places them; all puts these side by side:
+Who places them:
 
   in-order:              on the first idle CPU
   random:                on any idle CPU
@@ -98,11 +90,7 @@ impl ThreadsArguments {
             "--policy belongs to one strength of sharing; a range compares partners packed with partners spread"
         );
         Ok(Scenario {
-            policy: match self.policy {
-                None => Some(Policy::ModulesFirst),
-                Some(Placing::By(policy)) => Some(policy),
-                Some(Placing::ByAll) => None,
-            },
+            policy: self.policy.unwrap_or(Policy::ModulesFirst),
             pattern: self.load.unwrap_or(Pattern::Copies),
             class: self.class.unwrap_or(Class::Integer),
             threads,
@@ -140,11 +128,8 @@ pub(super) fn simulate(
     tell(&simulation, &report::schedulers_page(&simulation), arguments, global)
 }
 
-fn policy(text: &str) -> Result<Placing, String> {
-    if text == "all" {
-        return Ok(Placing::ByAll);
-    }
-    named(&Policy::ALL, Policy::name, text).map(Placing::By).map_err(|names| format!("{names}, all"))
+fn policy(text: &str) -> Result<Policy, String> {
+    named(&Policy::ALL, Policy::name, text)
 }
 
 fn pattern(text: &str) -> Result<Pattern, String> {

@@ -59,7 +59,7 @@ fn cpus_here() -> usize {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 16] = [
+    let rows: [(&[&str], &[&str], i32, &str); 15] = [
         (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
         (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
         (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
@@ -70,7 +70,6 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "keep the kernel's placement"),
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
         (&[], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
-        (&["--source", "preload"], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
         // Too long for the budget, or one CPU only.
         (&["--budget", "2s"], &["sh", "-c", TWO_TIMED], 0, "keep the kernel's placement: "),
         (&[], &["/no/such/program"], 2, "/no/such/program"),

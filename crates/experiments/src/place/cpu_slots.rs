@@ -22,9 +22,6 @@ pub struct CpuSlots {
     pub levels: Vec<SlotLevel>,
     /// Levels of the machine that are left out as their units are not alike among the CPUs at hand.
     pub left_out: Vec<&'static str>,
-    /// The level whose units have a last-level cache each; none where one cache serves all CPUs, each CPU has its own, or the
-    /// units are not alike.
-    pub last_level_cache: Option<&'static str>,
 }
 
 impl CpuSlots {
@@ -80,17 +77,7 @@ impl CpuSlots {
                 left_out.push(name);
             }
         }
-        // It may be what another level is called by: cores or second levels that have no third one around them.
-        let cached = units_of(&|cpu| shared(cpu, last_level));
-        let last = levels.iter().skip(1).find(|level| level.units == cached);
-        let last_level_cache = last.map(|level| level.name);
-        Self { cpus, levels, left_out, last_level_cache }
-    }
-
-    /// Levels with more than one CPU in a unit, the smallest first: name, and CPUs in a unit.
-    pub fn level_sizes(&self) -> Vec<(&'static str, usize)> {
-        let cpus = self.cpus.len();
-        self.levels.iter().skip(1).map(|level| (level.name, cpus / level.units.len())).collect()
+        Self { cpus, levels, left_out }
     }
 
     /// CPUs such that each next one is as far as can be from those before: what fills the largest units first, one each.
@@ -159,27 +146,6 @@ mod tests {
         let names: Vec<_> = slots.levels.iter().map(|level| (level.name, level.units.len())).collect();
         assert_eq!(names, [("CPU", 4), ("L2", 2)], "one core each, one last-level cache for all");
         assert_eq!(numbers(&slots.far_apart()), [0, 1, 2, 3]);
-        assert_eq!(slots.last_level_cache, None, "one for all");
-    }
-
-    #[test]
-    fn the_last_level_cache_is_the_level_whose_units_it_has_under_any_name() {
-        let allowed = CpuSet::from_list("0-3").expect("a list");
-        let mut without_third = two_by_two();
-        without_third.caches.pop();
-        assert_eq!(CpuSlots::of(&without_third, &allowed).last_level_cache, Some("L2"));
-        let mut own_thirds = two_by_two();
-        let third = own_thirds.caches.pop().expect("the third");
-        for (second, cpus) in own_thirds.caches.iter_mut().zip(["0", "2"]) {
-            second.shared_by = CpuSet::from_list(cpus).expect("a list");
-        }
-        for cpus in ["0,2", "1,3"] {
-            let shared_by = CpuSet::from_list(cpus).expect("a list");
-            own_thirds.caches.push(machine::Cache { shared_by, ..third.clone() });
-        }
-        assert_eq!(CpuSlots::of(&own_thirds, &allowed).last_level_cache, Some("last-level cache"));
-        let bare = Topology { caches: Vec::new(), ..two_by_two() };
-        assert_eq!(CpuSlots::of(&bare, &allowed).last_level_cache, None);
     }
 
     #[test]

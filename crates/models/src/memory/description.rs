@@ -3,9 +3,7 @@
 use machine::{Bytes, Hertz};
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{
-    CacheGeometry, Fill, Geometry, LEVELS_MAX, PagePlacement, PageTableReads, TlbGeometry,
-};
+use super::geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
 use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
 
 /// Clocks outside of this are typing errors.
@@ -111,12 +109,11 @@ pub struct Board {
 }
 
 /// How a program goes through its block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A chain of loads in rising order.
-    #[default]
     LinearChase,
     /// A chain of loads in one random order.
     RandomChase,
@@ -224,9 +221,6 @@ pub struct MemoryMachine {
     pub workaround: WorkaroundDescription,
     /// Boards; the first is the machine itself.
     pub board: Vec<Board>,
-    /// Where the pages of programs lie.
-    #[serde(default)]
-    pub page_placement: PagePlacement,
     /// Programs to predict.
     #[serde(default)]
     pub test: Vec<Test>,

@@ -5,7 +5,7 @@ use stats::Random;
 
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
 use super::description::{MemoryMachine, Program, Test, Unit, Workaround};
-use super::geometry::{Geometry, PagePlacement};
+use super::geometry::Geometry;
 use super::simulator::{Counters, Simulator};
 
 /// A trace is counted over at least this many accesses, small blocks over several laps.
@@ -33,17 +33,6 @@ pub struct Outcome {
 
 /// Runs a program once around to fill caches and buffers, then again, counting.
 pub fn trace(geometry: &Geometry, program: Program, block_bytes: Bytes, stride_bytes: Bytes) -> Counters {
-    trace_placed(geometry, PagePlacement::Contiguous, program, block_bytes, stride_bytes)
-}
-
-/// The same with pages placed otherwise.
-pub(super) fn trace_placed(
-    geometry: &Geometry,
-    placement: PagePlacement,
-    program: Program,
-    block_bytes: Bytes,
-    stride_bytes: Bytes,
-) -> Counters {
     let mut simulator = Simulator::new(geometry);
     let steps = (block_bytes.0 / stride_bytes.0).max(1);
     let order = match program {
@@ -54,12 +43,7 @@ pub(super) fn trace_placed(
             Some(order)
         }
     };
-    let page_bytes = geometry.page_bytes;
-    let access = |simulator: &mut Simulator, step: u64| {
-        let address = step * stride_bytes.0;
-        let frame = placement.frame(address / page_bytes, page_bytes);
-        simulator.access_placed(address, frame * page_bytes + address % page_bytes);
-    };
+    let access = |simulator: &mut Simulator, step: u64| simulator.access(step * stride_bytes.0);
     let lap = |simulator: &mut Simulator| match &order {
         None => (0..steps).for_each(|step| access(simulator, step)),
         Some(order) => order.iter().for_each(|step| access(simulator, u64::from(*step))),
@@ -86,7 +70,7 @@ pub fn predict(machine: &MemoryMachine, test: &Test, workaround: Workaround) -> 
     let board = machine.board(test.board(workaround))?;
     let geometry = machine.geometry(board, workaround);
     let (block, stride) = (test.block_bytes, test.stride_bytes.value);
-    let counters = trace_placed(&geometry, machine.page_placement, test.program, block, stride);
+    let counters = trace(&geometry, test.program, block, stride);
     let costs = Costs::new(machine, board, &Parameters::of(machine));
     let time = costs.time(&counters, test.program.waits());
     Some(Outcome { value: value(test, &time), time, counters })

@@ -7,8 +7,7 @@ use super::alternatives::{Alternative, alternatives};
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
 use super::description::{Board, MemoryMachine, Program, Published, Test, Unit, Workaround};
 use super::fit::{Fit, Identification, Residual, Traces, data, fit, hold_out, identify};
-use super::measured_result::MeasuredFit;
-use super::prediction::{Outcome, predict, trace_placed};
+use super::prediction::{Outcome, predict, trace};
 use crate::published::missed_percent;
 
 /// Version of the JSON document.
@@ -29,8 +28,6 @@ pub struct Scope {
     pub surface: bool,
     /// The fit, its alternatives and what they tell.
     pub fit: bool,
-    /// In which order the chains of strides and surface go.
-    pub chain: Program,
 }
 
 /// The result of a simulation.
@@ -61,9 +58,6 @@ pub struct Simulation {
     pub surface: Vec<SurfaceCell>,
     /// The fit.
     pub fit: Option<FitReport>,
-    /// The fit to what a machine measured of itself, if that is where it is from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<MeasuredFit>,
 }
 
 /// A test without and with the workaround, and what was published of it.
@@ -88,12 +82,6 @@ pub struct Row {
     pub off: f64,
     /// Predicted with it.
     pub on: f64,
-    /// Why `on`, and `off` if that misses what was measured, is withheld: NaN, which JSON writes as null.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub withheld: Option<String>,
-    /// Measured without it, where the machine is one that was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<f64>,
     /// Published without it.
     pub published_off: Option<f64>,
     /// Published with it.
@@ -187,14 +175,11 @@ pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
         boards: machine.board.clone(),
         places: places(machine),
         rows,
-        strides: board.map_or_else(Vec::new, |board| strides(machine, board, scope.chain)),
+        strides: board.map_or_else(Vec::new, |board| strides(machine, board)),
         parameters: Parameters::of(machine),
         bandwidth: board.filter(|_| scope.bandwidth).map_or_else(Vec::new, |board| bandwidth(machine, board)),
-        surface: board
-            .filter(|_| scope.surface)
-            .map_or_else(Vec::new, |board| surface(machine, board, scope.chain)),
+        surface: board.filter(|_| scope.surface).map_or_else(Vec::new, |board| surface(machine, board)),
         fit: if scope.fit { report(machine) } else { None },
-        measured: None,
     }
 }
 
@@ -225,8 +210,6 @@ fn row(machine: &MemoryMachine, test: &Test) -> Option<Row> {
         board_on: test.on.clone(),
         off: off.value,
         on: on.value,
-        withheld: None,
-        measured: None,
         published_off: None,
         published_on: None,
         error_off_percent: None,
@@ -274,19 +257,19 @@ fn both(
     let waits = if program == Program::Stream { Waits::ForNone } else { Waits::ForEach };
     [Workaround::Off, Workaround::On].map(|state| {
         let geometry = machine.geometry(board, state);
-        let counters = trace_placed(&geometry, machine.page_placement, program, block, stride);
+        let counters = trace(&geometry, program, block, stride);
         costs.time(&counters, waits)
     })
 }
 
 /// The largest block of the surface at each stride from a line to a page.
-fn strides(machine: &MemoryMachine, board: &Board, chain: Program) -> Vec<StrideDifference> {
+fn strides(machine: &MemoryMachine, board: &Board) -> Vec<StrideDifference> {
     let block = blocks().last().unwrap_or(Bytes(BLOCK_BYTES_MIN));
     let lines_to_page = machine.line_bytes.0..=machine.translation.page_bytes.0;
     let strides = STRIDES.into_iter().filter(|stride| lines_to_page.contains(stride));
     strides
         .map(|stride| {
-            let [off, on] = both(machine, board, chain, block, Bytes(stride));
+            let [off, on] = both(machine, board, Program::LinearChase, block, Bytes(stride));
             StrideDifference { stride_bytes: Bytes(stride), off_ns: off.total_ns(), on_ns: on.total_ns() }
         })
         .collect()
@@ -310,13 +293,13 @@ fn bandwidth(machine: &MemoryMachine, board: &Board) -> Vec<BandwidthPoint> {
     blocks().map(point).collect()
 }
 
-fn surface(machine: &MemoryMachine, board: &Board, chain: Program) -> Vec<SurfaceCell> {
+fn surface(machine: &MemoryMachine, board: &Board) -> Vec<SurfaceCell> {
     let places = places(machine);
     let mut cells = Vec::new();
     for block in blocks() {
         // A chain of one load is no chain.
         for stride in STRIDES.into_iter().filter(|stride| block.0 / stride > 1).map(Bytes) {
-            let [off, on] = both(machine, board, chain, block, stride);
+            let [off, on] = both(machine, board, Program::LinearChase, block, stride);
             let slowest = (0..places.len()).max_by(|a, b| off.place_ns[*a].total_cmp(&off.place_ns[*b]));
             cells.push(SurfaceCell {
                 block_bytes: block,

@@ -69,13 +69,7 @@ impl Simulator {
     /// One access of the program; addresses are below 128 GiB, and memory is where the program sees it.
     #[inline]
     pub fn access(&mut self, address: u64) {
-        self.access_placed(address, address);
-    }
-
-    /// One access of the program to an address whose data lie at another one; both are below 128 GiB.
-    #[inline]
-    pub fn access_placed(&mut self, address: u64, physical: u64) {
-        debug_assert!(address < 1 << 37 && physical < 1 << 37, "page tables lie above");
+        debug_assert!(address < 1 << 37, "page tables lie above");
         self.counters.accesses += 1;
         let page = (address >> self.page_shift) as u32;
         match self.translation.look_up(page) {
@@ -83,7 +77,7 @@ impl Simulator {
             Found::Second => self.counters.second_tlb_hits += 1,
             Found::Nowhere => self.walk(page),
         }
-        let line = (physical >> self.line_shift) as u32;
+        let line = (address >> self.line_shift) as u32;
         if self.caches[0].touch(line) {
             self.counters.served[0][0] += 1;
             return;

@@ -158,8 +158,8 @@ impl Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
-    /// Who places threads; `None`: each policy in turn.
-    pub policy: Option<Policy>,
+    /// Who places threads.
+    pub policy: Policy,
     /// What the threads do.
     pub pattern: Pattern,
     /// What their work keeps busy.
@@ -176,8 +176,7 @@ pub struct Scenario {
 impl Scenario {
     /// True if it is what published gains are about: independent programs under a policy that fills empty units first.
     pub(super) fn is_as_published(&self) -> bool {
-        let policies = [Policy::ModulesFirst, Policy::ModulesFirstPatient];
-        self.policy.is_some_and(|policy| policies.contains(&policy))
+        [Policy::ModulesFirst, Policy::ModulesFirstPatient].contains(&self.policy)
             && self.pattern == Pattern::Copies
             && self.sharing[1] <= 0.0
     }

@@ -1,4 +1,4 @@
-//! What a policy gains by number of threads, beside what was published; and all policies side by side.
+//! What a policy gains by number of threads, beside what was published.
 
 use serde::Serialize;
 use stats::Interval;
@@ -6,7 +6,7 @@ use stats::Interval;
 use super::break_even::{Packing, packing};
 use super::compiled::Compiled;
 use super::description::{Policy, PublishedGain, SchedulingMachine};
-use super::load::{Load, Scenario};
+use super::load::Scenario;
 use super::throughput::{Gain, Throughput, gain, throughput};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
@@ -46,30 +46,6 @@ impl GainRow {
     }
 }
 
-/// One number of threads under every policy.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PolicyRow {
-    /// How many.
-    pub threads: usize,
-    /// In the order of `Policy::ALL`.
-    pub policies: Vec<PolicyGain>,
-}
-
-/// What one policy makes of them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PolicyGain {
-    /// Who places threads.
-    pub policy: Policy,
-    /// Over threads on idle CPUs at random.
-    pub over_random: Gain,
-    /// Over a kernel that does not know of data.
-    pub over_kernel_like: Gain,
-    /// Itself.
-    pub throughput: Throughput,
-}
-
 /// A published gain beside what was predicted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -93,10 +69,8 @@ pub struct SchedulingSimulation {
     pub machine: SchedulingMachine,
     /// What ran.
     pub scenario: Scenario,
-    /// One per number of threads; none where only a break-even was asked for, or all policies.
+    /// One per number of threads; none where only a break-even was asked for.
     pub rows: Vec<GainRow>,
-    /// One per number of threads where all policies were asked for.
-    pub policies: Vec<PolicyRow>,
     /// Where packing threads that share data beats spreading them, where that was asked for and there is a level to pack them at.
     pub packing: Option<Packing>,
     /// What was published, joined after the rows were made.
@@ -109,32 +83,25 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
     let only_break_even = low < high;
     let counts = scenario.threads[0]..=scenario.threads[1];
     let machines = [false, true].map(|patient| Compiled::new(machine, patient));
-    let (mut rows, mut policies) = (Vec::new(), Vec::new());
-    for threads in counts.filter(|_| !only_break_even) {
-        match scenario.policy {
-            Some(policy) => rows.push(row(&machines, scenario, policy, threads)),
-            None => policies.push(policy_row(&machines, scenario, threads)),
-        }
-    }
+    let rows: Vec<GainRow> =
+        counts.filter(|_| !only_break_even).map(|threads| row(&machines, scenario, threads)).collect();
     SchedulingSimulation {
         schema: SCHEMA,
         scenario,
         packing: if only_break_even { packing(machine, scenario) } else { None },
         published: if scenario.is_as_published() { join(&machine.published, &rows) } else { Vec::new() },
         rows,
-        policies,
         machine: machine.clone(),
     }
 }
 
-/// What a policy makes of a load; the second machine is the one that parks later.
-fn under(machines: &[Compiled; 2], load: &Load, policy: Policy, seed: u64) -> Throughput {
-    throughput(&machines[usize::from(policy.is_patient())], load, policy, seed)
-}
-
-fn row(machines: &[Compiled; 2], scenario: Scenario, policy: Policy, threads: usize) -> GainRow {
+/// One number of threads; the second machine is the one that parks later.
+fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow {
     let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
-    let of = |policy: Policy| under(machines, &load, policy, scenario.seed);
+    let policy = scenario.policy;
+    let of = |policy: Policy| {
+        throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)
+    };
     let with = of(policy);
     let over = |baseline: Policy| {
         // A run against itself is no two independent ones.
@@ -151,24 +118,6 @@ fn row(machines: &[Compiled; 2], scenario: Scenario, policy: Policy, threads: us
         gain_over_kernel_like_interval: kernel_like.interval,
         throughput: with,
     }
-}
-
-/// One number of threads under all policies.
-fn policy_row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> PolicyRow {
-    let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
-    let all = Policy::ALL.map(|policy| (policy, under(machines, &load, policy, scenario.seed)));
-    let over = |(own, with): &(Policy, Throughput), baseline: Policy| {
-        let without = all.iter().find(|(policy, _)| *policy == baseline).expect("it is one of all");
-        // A run against itself is no two independent ones.
-        if *own == baseline { Gain::NONE } else { gain(with, &without.1) }
-    };
-    let one = |one: &(Policy, Throughput)| PolicyGain {
-        policy: one.0,
-        over_random: over(one, Policy::Random),
-        over_kernel_like: over(one, Policy::KernelLike),
-        throughput: one.1,
-    };
-    PolicyRow { threads, policies: all.iter().map(one).collect() }
 }
 
 /// Puts what was published beside the rows.

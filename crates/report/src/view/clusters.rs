@@ -19,7 +19,6 @@ pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
             Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
         ],
         numbers: simulation.numbers.clone(),
-        reasons: simulated::IN_THE_FILE,
         about: Vec::new(),
     }
     .page()

@@ -38,7 +38,6 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
             scenario.seed
         )],
         numbers: numbers(simulation),
-        reasons: simulated::IN_THE_FILE,
     }
     .page()
 }

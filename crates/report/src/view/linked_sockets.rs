@@ -32,7 +32,6 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
         numbers: numbers.collect(),
-        reasons: simulated::IN_THE_FILE,
         about: vec![format!("cores at {clock}, links {links}")],
     }
     .page()

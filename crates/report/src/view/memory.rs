@@ -51,10 +51,6 @@ fn asked(is_asked: bool, table: Table, title: impl Into<String>) -> Option<Secti
 
 /// The simulation as a page.
 pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
-    let subject = match &simulation.measured {
-        None => simulated::subject(&simulation.title),
-        Some(_) => format!("{}: simulation, fitted to what was measured", simulation.title),
-    };
     let meaning = |row: &Row| {
         let source = row.published_source.iter().map(|source| format!("; published by {source}"));
         (row.name.clone(), row.title.clone() + &source.collect::<String>())
@@ -70,17 +66,16 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
     Simulated {
-        subject,
+        subject: simulated::subject(&simulation.title),
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: (first.into_iter().flatten())
             .chain(surface(simulation, view))
             .chain(rest.into_iter().flatten())
-            .chain(fit::sections(simulation))
+            .chain(simulation.fit.iter().flat_map(fit::sections))
             .chain([last])
             .collect(),
         numbers: Vec::new(),
-        reasons: "",
         about: Vec::new(),
     }
     .page()
@@ -98,12 +93,6 @@ fn tests(simulation: &Simulation) -> Table {
             is_of_two.then(|| "off and on are two boards, each at its own clock".to_owned())
         });
     let workaround = &simulation.workaround;
-    if simulation.measured.is_some() {
-        return rows
-            .number(("measured", 3), |row| Cell::known(row.measured))
-            .number(("error", 4), |row| Cell::change(row.error_off_percent))
-            .legend(format!("off: fitted to what was measured; on: predicted with {workaround}"));
-    }
     rows.number(("published off", 3), |row| Cell::known(row.published_off))
         .number(("published on", 3), |row| Cell::known(row.published_on))
         .number(("error off", 4), |row| Cell::change(row.error_off_percent))
@@ -179,7 +168,7 @@ fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
 }
 
 fn where_time_goes(simulation: &Simulation) -> Option<Section> {
-    let rows = simulation.rows.iter().filter(|row| row.off.is_finite() && !row.parts_off.is_empty());
+    let rows = simulation.rows.iter();
     let states = rows.flat_map(|row| {
         let on = (!words::is_unchanged(row)).then_some((row, true, &row.parts_on));
         [(row, false, &row.parts_off)].into_iter().chain(on)

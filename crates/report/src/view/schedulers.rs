@@ -3,12 +3,10 @@
 mod figures;
 mod words;
 
-use models::scheduling::{
-    GainRow, JoinedNumber, Packing, Policy, PolicyGain, PolicyRow, SchedulingSimulation,
-};
+use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
 use stats::Interval;
 
-use super::simulated::Simulated;
+use super::simulated::{self, Simulated};
 use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
@@ -18,7 +16,6 @@ const ROWS_FIRST: usize = 8;
 /// The simulation as a page.
 pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
     let machine = &simulation.machine;
-    let policies = side_by_side(&simulation.policies).under("policies", "");
     let compared = simulation.packing.as_ref().map(|found| {
         let (threads, level) = (number::count(found.threads, "thread"), &found.level);
         let title = format!("{threads} in pairs: partners in one {level} over partners in two");
@@ -29,18 +26,16 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
     let numbers = machine.numbers().into_iter();
     let sections = [
         gains(simulation).section(""),
-        policies.map(|section| section.table(all_numbers(&simulation.policies))),
         compared,
         curve,
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
     ];
     Simulated {
-        subject: words::subject(simulation),
+        subject: simulated::subject(&machine.title),
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
         numbers: numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
-        reasons: words::reasons(simulation),
         about: vec![format!("seed {}", simulation.scenario.seed)],
     }
     .page()
@@ -76,44 +71,6 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
     rows.legend(format!(
         "gain in throughput over random idle CPUs, the first idle CPU, and Linux without knowledge of shared data; shared: time with two threads in one {smallest}{awake}"
     ))
-}
-
-/// What each policy gains over random placement, a column each.
-fn side_by_side(rows: &[PolicyRow]) -> Table {
-    let of = |row: &PolicyRow, policy| row.policies.iter().find(|one| one.policy == policy).copied();
-    let policies = || Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
-    let gain = |one: PolicyGain| {
-        let text = number::signed_percent(one.over_random.percent);
-        Cell::shown(text.trim_end_matches(" %"), one.over_random.percent)
-    };
-    let all = rows.iter().flat_map(|row| policies().filter_map(move |policy| of(row, policy)));
-    let half = all.map(|one| one.over_random.interval.half_width()).fold(0.0, f64::max);
-    let start = Table::of("side_by_side", rows)
-        .number("threads", |row| row.threads)
-        .number("random", |row| Cell::known(of(row, Policy::Random).map(|one| one.throughput.cycles_per_ns)));
-    // A header breaks at blanks only.
-    let columns = policies().fold(start, |columns, policy| {
-        columns.number(policy.name().replace('-', " "), |row| of(row, policy).map(gain))
-    });
-    columns.first(ROWS_FIRST).legend(format!(
-        "random: throughput of threads on random idle CPUs, in cycles of work per ns; the others: gain over it in per cent, ±{half:.2} at most"
-    ))
-}
-
-/// Every number of every policy.
-fn all_numbers(rows: &[PolicyRow]) -> Table {
-    let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
-    Table::of("policies", all)
-        .number("threads", |(threads, _)| *threads)
-        .word("policy", |(_, one)| one.policy.name())
-        .number("cycles per ns", |(_, one)| one.throughput.cycles_per_ns)
-        .number("over random", |(_, one)| gain(one.over_random.percent, one.over_random.interval))
-        .number("over kernel-like", |(_, one)| {
-            gain(one.over_kernel_like.percent, one.over_kernel_like.interval)
-        })
-        .number("shared", |(_, one)| one.throughput.shared)
-        .number("runs", |(_, one)| one.throughput.runs)
-        .data()
 }
 
 fn packing(packing: &Packing, has_turbo: bool) -> Table {

@@ -1,7 +1,5 @@
 //! What the pages of all simulated machines share: what they are called, and where their numbers come from.
 
-use std::collections::BTreeSet;
-
 use models::FITTED;
 use stats::text::capital;
 
@@ -9,13 +7,8 @@ use crate::page::{Page, Section, Statement};
 
 /// How the source of a number begins that is a guess.
 const ASSUMED: &str = "assumed";
-/// The same of one that was measured.
-const MEASURED: &str = "measured";
-/// The same of those that are missing.
-const MISSING: [&str; 2] = ["not measured", "unknown"];
-
-/// Where the reasons of a machine's numbers stand, if it comes from a file.
-pub(super) const IN_THE_FILE: &str = "the machine file gives the reasons";
+/// The same of one that nobody knows.
+const UNKNOWN: &str = "unknown";
 
 /// A simulated machine: what is answered and why, then what its numbers rest on.
 pub(super) struct Simulated {
@@ -29,8 +22,6 @@ pub(super) struct Simulated {
     pub(super) sections: Vec<Section>,
     /// Each number of the machine: its name, its value with the unit, its source.
     pub(super) numbers: Vec<[String; 3]>,
-    /// Where to read the reasons of those that are fitted or assumed.
-    pub(super) reasons: &'static str,
     /// How it was run.
     pub(super) about: Vec<String>,
 }
@@ -39,7 +30,7 @@ impl Simulated {
     /// The page: what the machine's numbers rest on comes last.
     pub(super) fn page(mut self) -> Page {
         if !self.numbers.is_empty() {
-            self.because.push(grounds(&self.numbers, self.reasons));
+            self.because.push(grounds(&self.numbers));
             let facts =
                 self.numbers.into_iter().map(|[name, value, source]| (name, format!("{value}; {source}")));
             self.sections.push(Section::new("numbers", "The machine").facts(facts).detailed());
@@ -60,29 +51,20 @@ pub(super) fn subject(title: &str) -> String {
     format!("{title}: simulation, nothing measured")
 }
 
-/// Which numbers were measured, fitted, assumed or are missing, from their names and sources; `reasons` says where to read why.
-fn grounds(numbers: &[[String; 3]], reasons: &str) -> Statement {
-    let names = |starts: &[&str]| -> Vec<&str> {
-        let is_of = |source: &str| starts.iter().any(|start| source.starts_with(start));
-        numbers.iter().filter(|[_, _, source]| is_of(source)).map(|[name, ..]| name.as_str()).collect()
+/// Which numbers were fitted, assumed or are unknown, from their names and sources.
+fn grounds(numbers: &[[String; 3]]) -> Statement {
+    let of = |start: &str| {
+        let names: Vec<&str> = numbers
+            .iter()
+            .filter(|[_, _, source]| source.starts_with(start))
+            .map(|[name, ..]| name.as_str())
+            .collect();
+        (!names.is_empty()).then(|| format!("{start}: {}", names.join(", ")))
     };
-    // The same kind of number may be measured of many units.
-    let measured = names(&[MEASURED]).into_iter().map(|name| name.rsplit('.').next().unwrap_or(name));
-    let measured = measured.collect::<BTreeSet<_>>();
-    let kinds: Vec<String> = [
-        ("measured here", measured.into_iter().collect()),
-        ("fitted", names(&[FITTED])),
-        ("assumed", names(&[ASSUMED])),
-        ("unknown", names(&MISSING)),
-    ]
-    .into_iter()
-    .filter(|(_, names)| !names.is_empty())
-    .map(|(word, names)| format!("{word}: {}", names.join(", ")))
-    .collect();
-    let text = if kinds.is_empty() {
+    let kinds: Vec<String> = [FITTED, ASSUMED, UNKNOWN].into_iter().filter_map(of).collect();
+    Statement::faint(if kinds.is_empty() {
         "Every number of the machine has a source.".to_owned()
     } else {
-        capital(&format!("{}; {reasons}.", kinds.join("; ")))
-    };
-    Statement::faint(text)
+        capital(&format!("{}; the machine file gives the reasons.", kinds.join("; ")))
+    })
 }

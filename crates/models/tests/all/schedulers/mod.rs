@@ -17,7 +17,7 @@ fn known(name: &str) -> SchedulingMachine {
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
     let (pattern, class) = (Pattern::Copies, Class::Integer);
-    Scenario { policy: Some(policy), pattern, class, threads, sharing: [0.0; 2], seed: 1 }
+    Scenario { policy, pattern, class, threads, sharing: [0.0; 2], seed: 1 }
 }
 
 fn sweep(machine: &SchedulingMachine, threads: [usize; 2]) -> SchedulingSimulation {
@@ -39,23 +39,6 @@ fn the_fx_8150_gains_what_enumeration_says_and_nothing_at_one_and_eight_threads(
         assert!((row.gain_over_in_order_percent - exact[1]).abs() < 1e-6, "{row:?} {exact:?}");
         if [1, 8].contains(&row.threads) {
             assert_eq!((row.gain_over_random_percent, row.gain_over_in_order_percent), (0.0, 0.0), "{row:?}");
-        }
-    }
-}
-
-#[test]
-fn all_policies_side_by_side_are_what_each_is_alone() {
-    let machine = known("fx-8150");
-    let all = simulate(&machine, Scenario { policy: None, ..scenario(Policy::Pack, [3, 4]) });
-    assert!(all.rows.is_empty() && all.published.is_empty());
-    for (index, policy) in Policy::ALL.into_iter().enumerate() {
-        let alone = simulate(&machine, scenario(policy, [3, 4]));
-        for (row, alone) in all.policies.iter().zip(&alone.rows) {
-            let one = &row.policies[index];
-            assert_eq!((row.threads, one.policy, one.throughput), (alone.threads, policy, alone.throughput));
-            assert!((one.over_random.percent - alone.gain_over_random_percent).abs() < 1e-9, "{one:?}");
-            let over_kernel_like = one.over_kernel_like.percent;
-            assert!((over_kernel_like - alone.gain_over_kernel_like_percent).abs() < 1e-9, "{one:?}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use models::memory::{Part, Row, Simulation, StrideDifference, Unit};
 
-use crate::naming;
 use crate::number::{self, short};
 use crate::page::Statement;
 
@@ -24,27 +23,16 @@ pub(super) fn is_unchanged(row: &Row) -> bool {
     change.is_nan() || change.abs() < SAME_PERCENT
 }
 
-/// Rows of the machine's own board that are shown.
+/// Rows of the machine's own board.
 fn own_rows(simulation: &Simulation) -> impl Iterator<Item = &Row> {
     let own = simulation.boards.first().map(|board| board.name.as_str());
-    let rows = simulation.rows.iter().filter(|row| row.board_off == row.board_on && row.withheld.is_none());
+    let rows = simulation.rows.iter().filter(|row| row.board_off == row.board_on);
     rows.filter(move |row| own == Some(row.board_on.as_str()))
 }
 
 /// What the workaround costs where it costs most.
 pub(super) fn answer(simulation: &Simulation) -> Statement {
     let workaround = &simulation.workaround;
-    if let Some(fit) = &simulation.measured {
-        if let Some(why) = &fit.memory_withheld {
-            return Statement::doubt(format!("Cost of {workaround}: undetermined: {why}."));
-        }
-        let factors = fit.scenarios.iter().map(|one| one.random_200mb_ns / one.random_200mb_off_ns);
-        if let Some([least, most]) = ends(factors).map(|ends| ends.map(short)) {
-            return Statement::look(format!(
-                "With {workaround} a random load over 200 MiB would take {least} to {most} times as long; how page tables would be read is assumed."
-            ));
-        }
-    }
     let ratio = |row: &&Row| row.on / row.off;
     let changed = |unit: Unit| {
         own_rows(simulation)
@@ -72,21 +60,9 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
     Statement::good(format!("{workaround} changes no test by {UNCHANGED_PERCENT} % or more."))
 }
 
-/// The least and the largest.
-fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
-    values.fold(None, |ends, one| {
-        let [low, high] = ends.unwrap_or([one; 2]);
-        Some([low.min(one), high.max(one)])
-    })
-}
-
-/// Where the cost comes from, how near the model is to published numbers, and what is withheld.
+/// Where the cost comes from, and how near the model is to published numbers.
 pub(super) fn because(simulation: &Simulation) -> Vec<Statement> {
-    let said = one_walk(simulation).into_iter().chain(near_published(simulation));
-    (said.map(Statement::plain))
-        .chain(withheld(simulation).into_iter().map(Statement::doubt))
-        .chain(simulation.measured.iter().flat_map(super::fit::doubts))
-        .collect()
+    one_walk(simulation).into_iter().chain(near_published(simulation)).map(Statement::plain).collect()
 }
 
 /// The rest, test by test.
@@ -121,23 +97,8 @@ fn one_walk(simulation: &Simulation) -> Option<String> {
 fn near_published(simulation: &Simulation) -> Option<String> {
     let errors = simulation.rows.iter().flat_map(|row| [row.error_off_percent, row.error_on_percent]);
     let errors: Vec<f64> = errors.flatten().map(f64::abs).collect();
-    let worst = errors.iter().copied().reduce(f64::max).filter(|_| simulation.measured.is_none())?;
+    let worst = errors.iter().copied().reduce(f64::max)?;
     Some(format!("{} are met within {worst:.1} %.", number::count(errors.len(), "published number")))
-}
-
-/// Which numbers are withheld, once for each reason.
-fn withheld(simulation: &Simulation) -> Vec<String> {
-    // What was measured without the workaround may stand in the table.
-    let name = |row: &Row| {
-        if row.off.is_finite() {
-            format!("{} with {}", row.name, simulation.workaround)
-        } else {
-            row.name.clone()
-        }
-    };
-    let reasons = simulation.rows.iter().filter_map(|row| Some((row.withheld.as_deref()?, name(row))));
-    let reasons = naming::grouped(reasons).into_iter();
-    reasons.map(|(why, names)| format!("{}: undetermined: {why}.", names.join(", "))).collect()
 }
 
 /// At which stride the published difference of a latency test arises.

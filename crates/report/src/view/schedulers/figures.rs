@@ -1,6 +1,6 @@
 //! The curve of a simulation of schedulers: gains by number of threads, or packing over spreading by shared data.
 
-use models::scheduling::{GainRow, Packing, Policy, PolicyRow, SchedulingSimulation};
+use models::scheduling::{GainRow, Packing, SchedulingSimulation};
 use stats::Interval;
 
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Measure};
@@ -11,9 +11,6 @@ pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, D
     let (heading, chart) = match &simulation.packing {
         Some(found) => {
             ("Packing partners over spreading them", packing_chart(found, simulation.machine.has_turbo()))
-        }
-        None if !simulation.policies.is_empty() => {
-            ("Gain over random placement by number of threads", policy_chart(&simulation.policies))
         }
         None => ("Gain by number of threads", gain_chart(&simulation.rows)),
     };
@@ -39,18 +36,6 @@ fn gain_chart(rows: &[GainRow]) -> LineChart {
             ),
         ],
     )
-}
-
-fn policy_chart(rows: &[PolicyRow]) -> LineChart {
-    let curve = |policy: Policy| {
-        let of = |row: &PolicyRow| {
-            let one = row.policies.iter().find(|one| one.policy == policy)?;
-            Some((row.threads as f64, one.over_random.percent, one.over_random.interval))
-        };
-        (policy.name(), rows.iter().filter_map(of).collect())
-    };
-    let others = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
-    chart("threads", "Gain over random placement, per cent", others.map(curve).collect())
 }
 
 fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {

@@ -1,16 +1,13 @@
 //! What a simulation of schedulers says, in words.
 
-use models::memory::HOST;
 use models::scheduling::{
-    Gain, GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyGain, PolicyRow, SchedulingMachine,
-    SchedulingSimulation,
+    GainRow, JoinedNumber, LevelDescription, Packing, Policy, SchedulingMachine, SchedulingSimulation,
 };
 use stats::Interval;
 use stats::text::listed;
 
 use crate::number::{self, signed_percent};
 use crate::page::Statement;
-use crate::view::simulated;
 
 /// A gain below this is none, in per cent: what a table shows as 0.
 const NOTHING_PERCENT: f64 = 0.05;
@@ -23,34 +20,12 @@ pub(super) fn range([low, high]: [f64; 2]) -> String {
     if first == last { first } else { format!("{} to {last}", first.trim_end_matches(" %")) }
 }
 
-/// Whether the machine is this one, as it was measured.
-fn is_of_measured(simulation: &SchedulingSimulation) -> bool {
-    simulation.machine.name == HOST
-}
-
-pub(super) fn subject(simulation: &SchedulingSimulation) -> String {
-    let title = &simulation.machine.title;
-    if is_of_measured(simulation) {
-        return format!("{title}: simulation from measured costs");
-    }
-    simulated::subject(title)
-}
-
 /// What the policies gain.
 pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
     if let Some(found) = &simulation.packing {
         return Statement::plain(packing(found, &simulation.machine));
     }
-    if !simulation.policies.is_empty() {
-        let extremes = extremes(&simulation.policies);
-        let text = if extremes.is_empty() {
-            "No policy differs from random placement.".to_owned()
-        } else {
-            extremes.join(" ")
-        };
-        return Statement::plain(text);
-    }
-    let policy = simulation.scenario.policy.map_or("The policy", Policy::name);
+    let policy = simulation.scenario.policy.name();
     let best: Vec<String> =
         baselines(&simulation.rows).iter().filter_map(|baseline| most(&simulation.rows, baseline)).collect();
     if best.is_empty() {
@@ -62,7 +37,7 @@ pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
 /// Where nothing is gained, and what ran.
 pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     let mut said = Vec::new();
-    if simulation.scenario.policy != Some(Policy::Random) && simulation.packing.is_none() {
+    if simulation.scenario.policy != Policy::Random && simulation.packing.is_none() {
         said.extend(without_gain(&simulation.rows));
     }
     said.extend(grouping(simulation));
@@ -71,11 +46,6 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
     said.push(Statement::faint(scenario(simulation)));
     said
-}
-
-/// Where the reasons of the machine's numbers stand.
-pub(super) fn reasons(simulation: &SchedulingSimulation) -> &'static str {
-    if is_of_measured(simulation) { "--json has each number's source" } else { simulated::IN_THE_FILE }
 }
 
 /// What ran.
@@ -161,35 +131,9 @@ fn most(rows: &[GainRow], baseline: &Baseline) -> Option<String> {
     })
 }
 
-/// Where a policy gains most over random placement, and where one loses most; all that do the same are named.
-fn extremes(rows: &[PolicyRow]) -> Vec<String> {
-    let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
-    let extreme = |words: &str, sign: f64| {
-        // Of equals the first.
-        let (threads, most) = all.clone().reduce(|best, one| {
-            let is_more = sign * one.1.over_random.percent > sign * best.1.over_random.percent;
-            if is_more { one } else { best }
-        })?;
-        let Gain { percent, interval } = most.over_random;
-        let is_as_much =
-            |one: &(usize, &PolicyGain)| one.0 == threads && is_nothing(one.1.over_random.percent - percent);
-        let names: Vec<String> =
-            all.clone().filter(is_as_much).map(|one| one.1.policy.name().to_owned()).collect();
-        (sign * percent > 0.0 && is_sure(percent, interval)).then(|| {
-            let threads = number::count(threads, "thread");
-            format!("{words}: {} with {threads} ({}).", signed_percent(percent), listed(&names, "and"))
-        })
-    };
-    [extreme("Largest gain over random placement", 1.0), extreme("Largest loss", -1.0)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// What a process is, or why the column of a policy is that of another.
+/// What a process is, or why this policy is another one.
 fn grouping(simulation: &SchedulingSimulation) -> Option<String> {
-    let is_shown =
-        !simulation.policies.is_empty() || simulation.scenario.policy == Some(Policy::ProcessGrouping);
+    let is_shown = simulation.scenario.policy == Policy::ProcessGrouping;
     let said = match simulation.machine.last_level() {
         Some(level) => {
             format!(

@@ -1,9 +1,8 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
-use machine::Bytes;
 use models::interconnect::{self, FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit};
-use models::memory::{self, MeasuredFit, MemoryMachine, Simulation};
+use models::memory::{self, MemoryMachine, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
 use models::tsc;
 use record::{
@@ -395,68 +394,14 @@ fn phenom() -> MemoryMachine {
     machine
 }
 
-/// The same as if it had been fitted to what a guest measured.
-fn fitted(simulation: &Simulation) -> Simulation {
-    let chain = |block_bytes: u64, error_percent: f64| memory::ChainResidual {
-        block_bytes: Bytes(block_bytes),
-        stride_bytes: Bytes(64),
-        place: "L2".to_owned(),
-        measured_ns: 4.0,
-        fitted_ns: 4.4,
-        error_percent,
-        tolerance_percent: 5.0,
-    };
-    let region = |place: &str, median_error_percent: f64| memory::RegionResidual {
-        place: place.to_owned(),
-        chains: 9,
-        bias_percent: -1.5,
-        median_error_percent,
-        worst_percent: 31.0,
-    };
-    let identified = |parameter: &str, uncertainty_percent: Option<f64>| memory::Identified {
-        parameter: parameter.to_owned(),
-        value: 12.5,
-        uncertainty_percent,
-    };
-    let fit = MeasuredFit {
-        fitted: vec![
-            identified("L2, ns", Some(0.4)),
-            identified("L3, ns", Some(12.0)),
-            identified("walk, ns", None),
-        ],
-        last_cache_bytes: Bytes(4 << 20),
-        last_cache_claimed_bytes: Bytes(32 << 20),
-        claimed_worse: 3.1,
-        page_placement: memory::PagePlacement::Scattered,
-        other_placement_worse: 1.7,
-        chains: vec![chain(1 << 18, 10.0), chain(1 << 20, -4.0)],
-        regions: vec![region("L2", 2.0), region("memory", 27.0)],
-        median_error_percent: 3.4,
-        scenarios: vec![memory::Scenario {
-            reads_per_walk: 4,
-            ns_per_read: 118.0,
-            random_200mb_ns: 590.0,
-            random_200mb_off_ns: 140.0,
-        }],
-        phenom_reads_in_loads: 1.4,
-        is_guest: true,
-        memory_withheld: None,
-    };
-    let mut simulation = Simulation { measured: Some(fit), fit: None, ..simulation.clone() };
-    simulation.rows[0].measured = Some(59.5);
-    simulation.rows[1].withheld = Some("the latency of memory is unstable".to_owned());
-    simulation
-}
-
 fn simulated() -> Vec<(&'static str, Page)> {
-    let scope = memory::Scope { bandwidth: true, surface: true, fit: true, ..memory::Scope::default() };
+    let scope = memory::Scope { bandwidth: true, surface: true, fit: true };
     let mut all = memory::simulate(&phenom(), scope);
     all.surface.retain(|cell| {
         let (block, stride) = (cell.block_bytes.0.trailing_zeros(), cell.stride_bytes.0.trailing_zeros());
         cell.block_bytes.0.is_power_of_two() && block % 4 == 0 && stride % 3 == 0
     });
     all.bandwidth = all.bandwidth.into_iter().step_by(5).collect();
-    let plain = Simulation { fit: None, surface: Vec::new(), bandwidth: Vec::new(), ..all.clone() };
     let asked = MemoryView { workaround: Some(true), strides: true, bandwidth: true, surface: true };
     let sockets = |name: &str, variant: &interconnect::Variant, siblings: &[&str]| {
         let of = |name: &str| models::known::<interconnect::SocketMachine>(name).expect(name);
@@ -476,7 +421,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
     for row in &mut drift.rows {
         row.curve.truncate(2);
     }
-    let threads = |machine: &str, policy: Option<Policy>, sharing: [f64; 2]| {
+    let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
         let (pattern, class) = (Pattern::Copies, Class::Integer);
         let scenario = scheduling::Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 };
@@ -488,14 +433,12 @@ fn simulated() -> Vec<(&'static str, Page)> {
     vec![
         ("simulated-memory", report::memory_page(&all, MemoryView::default())),
         ("simulated-memory-asked", report::memory_page(&Simulation { fit: None, ..all.clone() }, asked)),
-        ("simulated-memory-fitted", report::memory_page(&fitted(&plain), MemoryView::default())),
         ("simulated-sockets", sockets("x6440-8380", &default, &["x6440-8380", "x6440-8384"])),
         ("simulated-sockets-square", sockets("x6440-8384", &square, &[])),
         ("simulated-sockets-filtered", sockets("x6440-8384", &filtered, &[])),
         ("simulated-clusters", report::clusters_page(&interconnect::simulate_clusters(&clusters, true))),
         ("simulated-clocks", report::drift_page(&drift)),
-        ("simulated-threads", threads("fx-8150", Some(Policy::ModulesFirst), [0.0; 2])),
-        ("simulated-threads-policies", threads("fx-8150", None, [0.1, 0.1])),
-        ("simulated-threads-sharing", threads("jacobsville", Some(Policy::ModulesFirst), [0.0, 0.4])),
+        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, [0.0; 2])),
+        ("simulated-threads-sharing", threads("jacobsville", Policy::ModulesFirst, [0.0, 0.4])),
     ]
 }
