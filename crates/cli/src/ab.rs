@@ -23,10 +23,10 @@ use record::ExperimentOutcome;
 use stats::Arm;
 use toggles::{Pair, Restored, Switch, SystemState};
 
-use crate::arguments::Global;
-use crate::check_up::{chosen_cpus, seed_of_now};
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
+use crate::provenance::{chosen_cpus, seed_of_now};
 use crate::toggles::{Described, after_error, offer_to_mend};
 pub(crate) use arguments::AbArguments;
 pub(crate) use line::Line;

@@ -17,10 +17,10 @@ use host::live::{self, utc_now};
 use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
 use toggles::{Place, Restored};
 
-use crate::arguments::Global;
-use crate::check_up::seed_of_now;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
+use crate::provenance::seed_of_now;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::BillArguments;
 use journal::Journal;

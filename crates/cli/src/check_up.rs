@@ -1,28 +1,32 @@
 //! `sidestep run`: plan, measure, judge, write, summarise.
 
-use std::env;
-use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod arguments;
+mod epochs;
+mod fleet_record;
+pub(crate) mod repeat;
+
+use std::time::{Duration, Instant};
 
 use ::flaws::{Catalogue, catalogue};
 use host::Root;
 use host::live;
-use machine::{CpuId, CpuSet, Machine};
-use models::interconnect::SocketAccount;
+use machine::{CpuId, Machine};
 use probes::check_up::{Keeper, NotKept, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
-use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
-use report::{Page, shell_word};
+use record::{PlanOutcome, Provenance, Record, SCHEMA};
 
-use crate::arguments::{Global, RunArguments};
-use crate::epochs::{self, Course, NoProcess};
 use crate::flaws::{self, Examined};
-use crate::fleet_record::FleetRecord;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
+use crate::provenance::{chosen_cpus, provenance, seed_of_now};
+use crate::record_page::{page, verdict, without_raw};
 use crate::store::Folder;
-use crate::{history, output, repeat, show, sockets};
+use crate::{history, output, sockets};
+pub(crate) use arguments::RunArguments;
+use epochs::{Course, NoProcess};
+use fleet_record::FleetRecord;
 
 /// Runs the check-up, once or again and again.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -136,7 +140,7 @@ fn conclude(
         if !arguments.again.no_history {
             history::append(&record);
         }
-        output::print(&arguments.words.text(&page, &show::without_raw(record), global)?)?;
+        output::print(&arguments.words.text(&page, &without_raw(record), global)?)?;
         if !global.json && !global.quiet && !arguments.words.markdown {
             let (record, report) = (record_path.display(), folder.report_path());
             output::print_lines(&format!("record  {record}\nreport  {}\n", report.display()))?;
@@ -151,18 +155,6 @@ fn conclude(
     })
 }
 
-/// The page of a record that lies there.
-pub(crate) fn page(record: &Record, path: &Path) -> Page {
-    let path = shell_word(&path.to_string_lossy());
-    report::check_up_page(record, Some(&path), socket_account(record).as_ref())
-}
-
-/// What the models make of a record's sockets, if it has any.
-pub(crate) fn socket_account(record: &Record) -> Option<SocketAccount> {
-    let sockets = record.sockets.as_ref()?;
-    Some(diagnosis::socket_account(sockets, Some(&record.machine)))
-}
-
 /// True if every probe that was planned failed.
 fn all_failed(record: &Record) -> bool {
     let ran = |outcome: &PlanOutcome| !matches!(outcome, PlanOutcome::Dropped(_));
@@ -175,13 +167,7 @@ fn all_failed(record: &Record) -> bool {
         .all(|o| matches!(o, PlanOutcome::Failed(_)))
 }
 
-/// What `--gate` and `--strict` make of a record.
-pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
-    let has = |severity| record.findings.iter().any(|finding| finding.severity == severity);
-    Outcome::judged(global, has(Severity::Warning), has(Severity::Inconclusive))
-}
-
-pub(crate) fn depth(arguments: &RunArguments) -> Depth {
+fn depth(arguments: &RunArguments) -> Depth {
     match (arguments.quick, arguments.full) {
         (true, _) => Depth::Quick,
         (_, true) => Depth::Full,
@@ -194,27 +180,6 @@ fn selection(names: &[String]) -> anyhow::Result<Selection> {
         return Ok(Selection::default());
     }
     Ok(Selection::of_names(names.iter().map(String::as_str))?)
-}
-
-/// The CPUs asked for, all of which must be usable; else all that may be used.
-pub(crate) fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
-    let allowed = live::allowed_cpus();
-    let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
-    let Some(wanted) = wanted else {
-        return Ok(allowed.iter().collect());
-    };
-    anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
-    let missing = wanted.difference(&allowed);
-    anyhow::ensure!(missing.is_empty(), "CPU {missing} may not be used here; choose among {allowed}");
-    Ok(wanted.iter().collect())
-}
-
-/// A seed that differs from run to run.
-pub(crate) fn seed_of_now() -> u64 {
-    // Any number will do; the record keeps it, and --seed repeats it.
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
 }
 
 fn begin(
@@ -237,28 +202,6 @@ fn begin(
         plan: plan.to_record(),
         partial: Some("still running, or killed".to_owned()),
         ..Record::default()
-    }
-}
-
-/// Who measures, when and how, without the host's name.
-pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s: f64) -> Provenance {
-    let root = live::effective_root();
-    let mut without = machine.missing.clone();
-    if !root {
-        without.push("not root: no reserved huge pages, no registers".to_owned());
-    }
-    Provenance {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect(),
-        started_utc: live::utc_now(),
-        seed,
-        boot_id: live::boot_id(),
-        kernel_set: Some(kernels::KERNEL_SET),
-        cpus: cpus.iter().copied().collect(),
-        budget_s,
-        root,
-        without,
-        ..Provenance::default()
     }
 }
 
@@ -308,12 +251,5 @@ mod tests {
         record.push_raw(RawSeries { visits: vec![vec![f32::NAN]], ..RawSeries::default() });
         assert!(matches!(kept.keep(&record), Err(NotKept::Unencodable(_))));
         assert_eq!(store::load(directory.path()).expect("a readable record"), before);
-    }
-
-    #[test]
-    fn cpus_that_may_not_be_used_are_named_with_those_that_may() {
-        let error = chosen_cpus(&Machine::default(), Some(&"16000".parse().expect("a list")))
-            .expect_err("no such CPU");
-        assert!(error.to_string().contains("choose among"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use arguments::ClockCommand;
 
 use host::live;
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 
 /// Does what was asked for.

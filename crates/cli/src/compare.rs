@@ -9,11 +9,12 @@ use experiments::compare::{Configuration, Options, is_class_slower_by, is_slower
 use record::ComparisonTable;
 use stats::Verdict;
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::history::Store;
+use crate::option_values::parse_percent;
 use crate::outcome::Outcome;
 use crate::output;
-pub(crate) use arguments::{CompareArguments, parse_percent};
+pub(crate) use arguments::CompareArguments;
 
 /// Compares and prints in the form asked for.
 pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -46,14 +47,7 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
     let typed: Vec<String> =
         std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
     let page = report::comparison_page(&table, &records.collect::<Vec<_>>(), &typed);
-    let text = forms.text(&page, &table, global)?;
-    if arguments.prints_csv() && !global.quiet {
-        let tables = page.csv();
-        let data = tables.iter().find(|(name, _)| *name == report::COMPARISON_DATA);
-        output::print(data.map_or("", |(_, csv)| csv))?;
-    } else {
-        output::print(&text)?;
-    }
+    output::print(&forms.text(&page, &table, global)?)?;
     Ok(outcome(&table, arguments, global))
 }
 

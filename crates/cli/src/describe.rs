@@ -1,14 +1,16 @@
 //! `sidestep machine`: what this machine, or a recorded one, says it is; with --save, the recording of it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::flaws::catalogue;
+use clap::Args;
 use host::{CaptureOptions, Cpuid, Root};
 use machine::{Machine, View};
 use serde_json::json;
 
-use crate::arguments::{Global, MachineArguments};
+use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -16,6 +18,28 @@ use crate::output;
 const SCHEMA: u32 = 1;
 /// Version of the JSON document of `--save`.
 const SAVED_SCHEMA: u32 = 1;
+
+/// Options of `machine`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MachineArguments {
+    /// Read a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) cpuid: Option<PathBuf>,
+    /// Show the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
+    #[arg(long)]
+    pub(crate) full_command_line: bool,
+    /// Record this machine as a tarball for a bug report or a test, to a new file; nothing in it names the host
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sysroot", "cpuid"])]
+    pub(crate) save: Option<PathBuf>,
+    /// With --save: name the recording after this host; it is called "machine" otherwise
+    #[arg(long, requires = "save")]
+    pub(crate) host_name: bool,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+}
 
 /// Describes the live machine.
 pub(crate) fn live_machine() -> Machine {

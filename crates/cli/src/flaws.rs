@@ -10,8 +10,8 @@ use record::{FlawVerdict, Protection};
 use report::FlawList;
 use serde_json::json;
 
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::FlawArguments;

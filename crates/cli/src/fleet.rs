@@ -2,16 +2,14 @@
 
 mod check;
 mod confirm;
-mod drop_directory;
 mod export;
 mod plan;
 mod records;
-mod row_files;
 mod rows;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// Options of `fleet`.

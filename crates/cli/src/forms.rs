@@ -9,22 +9,20 @@ use host::live::write_atomically;
 use report::Page;
 use serde::Serialize;
 
-use crate::arguments::Global;
+use crate::global::{Global, OUTPUT};
 use crate::output;
 
 /// In place of a folder: the tables go to stdout, one below the other.
 pub(crate) const STDOUT: &str = "-";
-/// Above these options in the help.
-pub(crate) const HEADING: &str = "Output";
 
 /// Options of every command that prints a page.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Words {
     /// Show everything: all rows, the evidence, the details
-    #[arg(help_heading = HEADING, long)]
+    #[arg(help_heading = OUTPUT, long)]
     pub(crate) long: bool,
     /// Print Markdown, for a ticket or a pull request
-    #[arg(help_heading = HEADING, long, conflicts_with = "json")]
+    #[arg(help_heading = OUTPUT, long, conflicts_with = "json")]
     pub(crate) markdown: bool,
 }
 
@@ -52,10 +50,10 @@ pub(crate) struct Forms {
     #[command(flatten)]
     pub(crate) words: Words,
     /// Also write the page as one HTML file, to a new file
-    #[arg(help_heading = HEADING, long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Also write each table as a file of CSV into this folder; - prints them instead
-    #[arg(help_heading = HEADING, long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT, long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
 }
 

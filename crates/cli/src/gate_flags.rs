@@ -2,10 +2,12 @@
 //!
 //! A command that judges nothing refuses them: a pipeline that asks for a judgement and gets none would pass for ever.
 
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use std::ffi::OsString;
 
-use crate::arguments::Arguments;
-use crate::help;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+
+use crate::global::Global;
 
 /// A command that judges what it finds.
 struct Judge {
@@ -101,11 +103,30 @@ const JUDGES: &[Judge] = &[
     },
 ];
 
-/// The definition of the whole command line: help, manual pages and completions are made from this.
-pub(crate) fn command() -> Command {
-    let judged =
-        JUDGES.iter().fold(Arguments::command(), |command, judge| with_flags(command, judge.words, judge));
-    help::explained(judged)
+/// The definition of the whole command line with both flags, where they mean something.
+pub(crate) fn added(command: Command) -> Command {
+    JUDGES.iter().fold(command, |command, judge| with_flags(command, judge.words, judge))
+}
+
+/// The options of one command, with those of every command, read without the definition of all others: of a command line that was
+/// kept, or is handed on.
+///
+/// # Errors
+/// The command line is wrong.
+pub(crate) fn parsed_alone<A: Args>(
+    name: &'static str,
+    words: impl IntoIterator<Item = OsString>,
+) -> Result<A, clap::Error> {
+    let own = A::augment_args(Command::new(name));
+    let command = Global::augment_args(Command::new("sidestep").subcommand(own));
+    let judge = JUDGES.iter().find(|judge| judge.words == [name]);
+    let matches = match judge {
+        Some(judge) => with_flags(command, judge.words, judge),
+        None => command,
+    }
+    .try_get_matches_from(words)?;
+    let below = matches.subcommand_matches(name);
+    A::from_arg_matches(below.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?)
 }
 
 fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Command {
@@ -130,11 +151,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> (bool, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_definition_of_the_command_line_is_sound() {
-        command().debug_assert();
-    }
+    use crate::arguments::definition;
 
     #[test]
     fn a_command_that_judges_nothing_takes_neither_flag_and_the_others_hear_them() {
@@ -151,7 +168,7 @@ mod tests {
             ("machine --strict", None),
             ("flaws show mds --gate", None),
         ] {
-            let found = command().try_get_matches_from(["sidestep"].into_iter().chain(words.split(' ')));
+            let found = definition().try_get_matches_from(["sidestep"].into_iter().chain(words.split(' ')));
             assert_eq!(found.ok().map(|matches| asked(&matches)), expected, "{words}");
         }
     }

@@ -21,11 +21,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toggles::Place;
 
-use crate::arguments::{Arguments, Command, Global, parse_budget};
+use crate::check_up::repeat::Schedule;
+use crate::check_up::{self, RunArguments};
 use crate::forms::Forms;
+use crate::gate_flags::parsed_alone;
+use crate::global::Global;
+use crate::option_values::parse_budget;
 use crate::outcome::{Outcome, unusable};
-use crate::repeat::Schedule;
-use crate::{check_up, output, store};
+use crate::{output, store};
 
 /// A check-up of the guard: two of them, reading the machine and judging stay within 30 seconds.
 const CHECK_UP: [&str; 5] = ["sidestep", "run", "--no-history", "--budget", "12s"];
@@ -166,12 +169,9 @@ impl State {
         let folder = self.path.join(format!("check-{}", std::process::id()));
         let words =
             CHECK_UP.iter().map(OsString::from).chain(["--only".into(), ONLY.into(), "--record".into()]);
-        let (command, global) = Arguments::parsed(words.chain([folder.clone().into_os_string()]))?;
-        let Command::Run(mut run) = command else {
-            anyhow::bail!("a defect of sidestep: run is no check-up")
-        };
+        let mut run: RunArguments = parsed_alone("run", words.chain([folder.clone().into_os_string()]))?;
         run.free_memory_max = Some(FREE_MEMORY_MAX);
-        let measured = check_up::once(&run, &Global { quiet: true, ..global })
+        let measured = check_up::once(&run, &Global { quiet: true, ..Global::default() })
             .and_then(|_| Ok(entry(&store::load(&folder)?)));
         // What is left of it is not read again.
         let _ = fs::remove_dir_all(&folder);

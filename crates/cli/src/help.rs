@@ -94,7 +94,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["sockets", "infer"],
         &[
             ("sockets infer matrix.csv", "groups and links from a matrix of latencies"),
-            ("sockets infer matrix.csv --picture svg", "as a picture"),
+            ("sockets infer matrix.csv --html links.html", "as a page, with the graph"),
         ],
     ),
     (
@@ -324,8 +324,8 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::arguments;
     use crate::arguments::Arguments;
-    use crate::gate_flags;
 
     /// Words as a shell would split them: single quotes only.
     fn words(line: &str) -> Vec<OsString> {
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn every_command_stands_in_one_group_and_every_line_fits() {
-        let command = gate_flags::command();
+        let command = arguments::definition();
         let hidden = ["man", "help"];
         for one in command.get_subcommands().filter(|one| !hidden.contains(&one.get_name())) {
             let groups = GROUPS.iter().filter(|(_, names)| names.contains(&one.get_name()));
@@ -360,7 +360,7 @@ mod tests {
         }
         let groups = groups(&command);
         assert!(groups.lines().all(|line| line.chars().count() <= 80), "{groups}");
-        let help = gate_flags::command().render_help().to_string();
+        let help = arguments::definition().render_help().to_string();
         assert!(help.contains("Prove an effect:\n  bill"), "{help}");
     }
 }

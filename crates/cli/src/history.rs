@@ -11,8 +11,8 @@ use host::{Cpuid, Root};
 use machine::did_you_mean;
 use record::{HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Neighbours, Record};
 
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 use store::Found;

@@ -8,22 +8,23 @@ mod check_up;
 mod clock;
 mod compare;
 mod describe;
-mod epochs;
 mod flaws;
 mod fleet;
-mod fleet_record;
 mod forms;
 mod gate_flags;
+mod global;
 mod guard;
 mod help;
 mod history;
+mod option_values;
 mod outcome;
 mod output;
 mod place;
 mod program_arguments;
 mod progress;
+mod provenance;
+mod record_page;
 mod recording;
-mod repeat;
 mod selftest;
 mod shell;
 mod show;
@@ -31,6 +32,7 @@ mod simulate;
 mod sockets;
 mod store;
 mod toggles;
+mod usage;
 mod workloads;
 
 use std::process::ExitCode;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     host::live::outlive_file_size_limit();
     let (command, global) = match Arguments::parsed(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => return outcome::usage(&error),
+        Err(error) => return usage::usage(&error),
     };
     if !matches!(command, Command::Toggles(_)) {
         toggles::mention_what_was_left(&global);

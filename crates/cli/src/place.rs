@@ -26,9 +26,9 @@ use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Restored};
 
 use crate::ab::{Line, leave_no_folder, prepare_folder};
-use crate::arguments::Global;
-use crate::check_up::seed_of_now;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
+use crate::provenance::seed_of_now;
 use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 

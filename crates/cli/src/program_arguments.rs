@@ -9,7 +9,7 @@ use host::live::ChildOutput;
 use record::Better;
 use regex::bytes::Regex;
 
-use crate::arguments::parse_budget;
+use crate::option_values::parse_budget;
 
 /// The name that clap gives to these options as a group: what has no program conflicts with it.
 pub(crate) const GROUP: &str = "ProgramArguments";

@@ -6,9 +6,10 @@ use std::time::Instant;
 use machine::{CpuId, Machine};
 use record::{Record, SCHEMA};
 
-use crate::arguments::Global;
-use crate::check_up;
+use crate::global::Global;
 use crate::output;
+use crate::provenance;
+use crate::record_page;
 use crate::store::Folder;
 
 /// The folder of --record, made before anything is measured.
@@ -66,7 +67,7 @@ impl Recording {
     fn keep(&self, mut record: Record) -> anyhow::Result<()> {
         diagnosis::diagnose(&mut record);
         record.elapsed_s = self.started.elapsed().as_secs_f64();
-        let page = check_up::page(&record, &self.folder.record_path()).html();
+        let page = record_page::page(&record, &self.folder.record_path()).html();
         let written = self.folder.write_record(&record).and_then(|()| self.folder.write_report(&page));
         written.inspect_err(|_| self.folder.remove_if_empty())
     }
@@ -74,6 +75,6 @@ impl Recording {
 
 /// A record of this machine, or of a recorded one, without results.
 pub(crate) fn begun(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
-    let provenance = check_up::provenance(&machine, cpus, check_up::seed_of_now(), budget_s);
+    let provenance = provenance::provenance(&machine, cpus, provenance::seed_of_now(), budget_s);
     Record { schema: SCHEMA, provenance, machine, ..Record::default() }
 }

@@ -5,31 +5,48 @@ mod blind_spots;
 
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use host::live;
+use machine::CpuSet;
 use probes::selftest::{failures, measure, seconds};
 use probes::session::Session;
 use record::{Provenance, Record, SCHEMA, Selftest};
 use report::SelftestReport;
 use serde_json::json;
 
-use crate::arguments::{Global, SelftestArguments};
+use crate::forms::Forms;
+use crate::global::Global;
+use crate::option_values::parse_budget;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
-use crate::{check_up, describe, output};
+use crate::{describe, output, provenance};
 
 /// Version of the JSON document of this command.
 const DOCUMENT_SCHEMA: u32 = 1;
+
+/// Options of `selftest`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SelftestArguments {
+    /// Only these CPUs, such as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Take about this long, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+}
 
 /// Measures, prints, judges.
 pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
     let started = Instant::now();
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let seconds = seconds(arguments.budget.map(|time| time.as_secs_f64()));
     live::install_handlers()?;
     let line = Line::new(global.quiet);
-    let provenance = Provenance { seed: check_up::seed_of_now(), ..Provenance::default() };
+    let provenance = Provenance { seed: provenance::seed_of_now(), ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     line.begin("resolution", Duration::from_secs_f64(seconds));
@@ -73,8 +90,7 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
         Outcome::Gated
     } else {
         Outcome::Done
-    }
-    .if_all_started())
+    })
 }
 
 /// What can be seen, as the document has it.

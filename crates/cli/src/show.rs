@@ -2,16 +2,36 @@
 
 mod documents;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use record::Record;
+use clap::Args;
 use report::{Figure, Page};
 use serde_json::Value;
 
-use crate::arguments::{Global, ShowArguments};
+use crate::forms::Words;
+use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::{check_up, forms, output, store};
+use crate::record_page::{self, without_raw};
+use crate::{forms, output, store};
+
+/// Options of `show`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ShowArguments {
+    /// A record, a folder that holds record.json, or what --json of another command printed
+    pub(crate) record: PathBuf,
+    /// Print the report as HTML
+    #[arg(long, conflicts_with_all = ["csv", "svg"])]
+    pub(crate) html: bool,
+    /// Print every result as CSV
+    #[arg(long, conflicts_with = "svg")]
+    pub(crate) csv: bool,
+    /// Print one figure as SVG
+    #[arg(long, value_name = "FIGURE")]
+    pub(crate) svg: Option<String>,
+    #[command(flatten)]
+    pub(crate) words: Words,
+}
 
 /// Shows a record in the form asked for.
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -28,24 +48,20 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     }
     let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
-    if record.findings.iter().any(|finding| finding.area.is_none()) {
-        diagnosis::diagnose(&mut record);
-    } else {
-        diagnosis::judge(&mut record);
-    }
+    diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
-        report::figure_svg(&record, check_up::socket_account(&record).as_ref(), figure)
+        report::figure_svg(&record, record_page::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.html {
-        check_up::page(&record, &arguments.record).html()
+        record_page::page(&record, &arguments.record).html()
     } else if arguments.csv {
         forms::tables(&report::results_page(&record))
     } else {
-        let page = check_up::page(&record, &arguments.record);
+        let page = record_page::page(&record, &arguments.record);
         arguments.words.text(&page, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
-    Ok(check_up::verdict(&record, global))
+    Ok(record_page::verdict(&record, global))
 }
 
 fn cannot_use(file: &Path) -> String {
@@ -70,13 +86,8 @@ fn document_text(
 
 fn figure_named(name: &str) -> anyhow::Result<Figure> {
     Figure::from_name(name).with_context(|| {
-        let names: Vec<&str> = Figure::all().iter().map(|figure| figure.name()).collect();
+        let names: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
         let hint = machine::did_you_mean(name, names.iter().copied());
         format!("{name} is not a figure; {hint}choose among {}", names.join(", "))
     })
-}
-
-/// The record as it is printed: all but the raw windows.
-pub(crate) fn without_raw(record: Record) -> Record {
-    Record { raw: Vec::new(), ..record }
 }

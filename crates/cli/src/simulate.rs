@@ -13,8 +13,8 @@ use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
 use report::{MemoryView, Page};
 use serde::Serialize;
 
-use crate::arguments::Global;
 use crate::forms::{self, Forms};
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::{output, store};
 

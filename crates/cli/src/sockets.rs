@@ -15,7 +15,7 @@ use machine::Machine;
 use measure::MeasureArguments;
 use record::SocketLinks;
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// Options of `sockets`.

@@ -13,8 +13,8 @@ use machine::Machine;
 use serde_json::json;
 use toggles::{SystemState, find};
 
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 use arguments::ToggleCommand;

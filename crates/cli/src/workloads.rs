@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use report::{WorkloadInstall, WorkloadLine, WorkloadList};
 use workloads::Workload;
 
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 use check::CheckArguments;

@@ -23,7 +23,7 @@ const COMMANDS: [&[&str]; 7] = [
 ];
 
 /// What a single thread cannot measure in whole.
-const NEED_THREADS: [&str; 3] = ["sockets", "selftest", "ab"];
+const NEED_THREADS: [&str; 2] = ["sockets", "ab"];
 
 /// The end of a command, which is killed if it does not come.
 fn ended(child: Child, told: &str) -> Output {

@@ -10,9 +10,6 @@
 //! Below it, each CPU has a [`Slot`], a [`Calibrator`] writes what readers follow, and an [`Engine`] holds both together. The
 //! counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a [`LoopClosure`]; all
 //! of it runs on a [`FaultedCounter`] as well as on the hardware.
-//!
-//! Ticks are not nanoseconds: only [`TickRate`] converts, and it says how well it knows the rate. On machines without a usable
-//! counter the raw monotonic clock stands in for it, one tick per nanosecond.
 
 #![warn(missing_docs)]
 
@@ -78,8 +75,5 @@ pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, NoCounter, Regime, TimeStampCounter, resolution_ticks};
 pub use stamp::{Stamp, StampMethod};
 pub use stamper::Stamper;
-pub use timestamp_exchange::{
-    Bounds, Contradiction, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT,
-    Sighting, Strip,
-};
+pub use timestamp_exchange::{Bounds, Contradiction, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip};
 pub use triangle::{KnownOffset, LoopClosure};

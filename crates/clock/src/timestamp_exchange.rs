@@ -86,14 +86,14 @@ pub struct Line {
 }
 
 /// Standard errors that a rate has to be away from zero to be taken for real.
-pub const ERRORS_FOR_DRIFT: f64 = 6.0;
+pub(crate) const ERRORS_FOR_DRIFT: f64 = 6.0;
 /// Exchanges below which a standard error is not believed.
 pub const SIGHTINGS_FOR_DRIFT: usize = 6;
 /// The centre of an exchange lies within its half-width of the truth, so two centres may differ by twice that, and nothing has
 /// moved but the path. On a guest it does: its host moves the virtual CPUs between cores that are near or far, and whose counters
 /// are some nanoseconds apart. On one the centres went from -10 to +15 ns within four minutes, at a half-width of 30 ns, and back.
 /// Only what moved the centres by more is taken for drift.
-pub const HALF_WIDTHS_FOR_DRIFT: f64 = 2.0;
+pub(crate) const HALF_WIDTHS_FOR_DRIFT: f64 = 2.0;
 
 impl Bounds {
     /// Whether nothing lies within.

@@ -1,14 +1,14 @@
-//! Caches and memory as the surface shows them, beside what the machine claims.
+//! Caches and memory as the surface shows them, beside what the machine claims, and which level served a cell.
 
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{ChaseOrder, Conditions, Level, Quality, Record, Scope, Withheld};
+use record::{ChaseOrder, Conditions, LatencyCell, Level, Levels, Quality, Record, Scope, Withheld};
 use stats::Interval;
 
-use crate::column::{Columns, Point, sane};
+use crate::column::{Columns, LINE_BYTES, Point, is_latency, sane};
 use crate::memory::{self, MEMORY_BEYOND, MemorySeen, same_kind};
-use crate::plateaus::{EDGE_RATIO, SLOWEST_CACHE_NS, plateaus};
+use crate::plateaus::{EDGE_RATIO, LEVEL_RATIO, SLOWEST_CACHE_NS, plateaus};
 use crate::wording::rounded;
 
 /// Cells this near to the plateau, as a ratio, make up its latency.
@@ -53,14 +53,14 @@ pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
         level.size_bytes = found.size.map(|size| Bytes(size.bytes as u64));
         level.size_interval = found.size.map(|size| size.interval);
         level.claimed_bytes = claims.iter().find(|claim| claim.0 == *number).map(|claim| claim.1);
-        withheld.extend(found.passed_over(&level.name));
+        withheld.extend(found.doubtful_size(&level.name));
         levels.push(level);
     }
     withheld.extend(unresolved(&claims, &numbers));
     if memory.is_none() {
         withheld.extend(memory::not_believed(record, &columns).map(|seen| Withheld {
             what: "latency of memory".to_owned(),
-            value: Some(seen.told()),
+            value: Some(seen.words()),
             because: "for all that is known a cache may hold that block".to_owned(),
         }));
     }
@@ -117,7 +117,7 @@ impl Found {
     }
 
     /// The size that is not believed.
-    fn passed_over(&self, name: &str) -> Option<Withheld> {
+    fn doubtful_size(&self, name: &str) -> Option<Withheld> {
         let (size, [_, end]) = (self.doubtful?, self.rest?);
         Some(Withheld {
             what: format!("size of {name}"),
@@ -385,4 +385,40 @@ fn read_bandwidth(record: &Record, columns: &Columns, [below, above]: [f64; 2]) 
         .filter(|point| distance(point.block_bytes.0) <= nearest)
         .max_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
         .map(|point| (point.bytes_per_s, sane(point.spread.interval, point.bytes_per_s)))
+}
+
+/// Lines that fill at most this share of the last cache cannot be served from memory: its index is hashed, so strides do
+/// not crowd into few sets; what makes them slower is translation.
+const SURELY_CACHED: f64 = 0.5;
+
+/// Where memory has no value, a line slower than the slowest known cache by this ratio is of no known level: that of two levels, and
+/// twice it where each load may need a translation.
+const BEYOND_RATIO: f64 = LEVEL_RATIO;
+const BEYOND_RATIO_TRANSLATED: f64 = 2.0 * LEVEL_RATIO;
+
+/// Name of the level nearest in latency, in octaves; `None` if nothing is known, or nothing that slow.
+pub fn classify<'a>(cell: &LatencyCell, levels: &'a Levels) -> Option<&'a str> {
+    if !is_latency(cell.ns) {
+        return None;
+    }
+    let distance = |level: &&Level| (cell.ns / level.ns).log2().abs();
+    let nearest = levels
+        .caches
+        .iter()
+        .filter(|level| is_latency(level.ns))
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    if nearest.size_bytes.is_none()
+        && let [.., last_cache, memory] = levels.caches.as_slice()
+        && std::ptr::eq(nearest, memory)
+        && let Some(size) = last_cache.size_interval
+    {
+        let lines = cell.block_bytes.0 / cell.stride_bytes.0.max(LINE_BYTES);
+        if (lines * LINE_BYTES) as f64 <= SURELY_CACHED * size.low {
+            return Some(&last_cache.name);
+        }
+    }
+    let slowest = levels.caches.last().filter(|slowest| slowest.name != crate::memory::MEMORY);
+    let ratio = if cell.stride_bytes.0 <= LINE_BYTES { BEYOND_RATIO } else { BEYOND_RATIO_TRANSLATED };
+    let is_beyond = slowest.is_some_and(|slowest| cell.ns > ratio * slowest.ns);
+    (!is_beyond).then_some(&nearest.name)
 }

@@ -139,7 +139,7 @@ const ARM_COUNTER: &str = "cntvct";
 /// What a counter that the kernel gave up means: it has seen more of it than a check does, unless it was told to.
 fn condemned(check: &mut ClockCheck) {
     let reason = "the kernel was told on its command line not to use the counter: tsc=unstable";
-    if is_told_off(&check.kernel) {
+    if is_disabled_by_user(&check.kernel) {
         return add(&mut check.because, reason.to_owned());
     }
     if is_by_rule(&check.kernel) {
@@ -166,7 +166,7 @@ fn is_against_the_counter(text: &str) -> bool {
 }
 
 /// Whether the counter is unused by the user's order. Linux, arch/x86/kernel/tsc.c, `tsc_setup`.
-fn is_told_off(kernel: &KernelClocks) -> bool {
+fn is_disabled_by_user(kernel: &KernelClocks) -> bool {
     kernel.boot_words.iter().any(|word| ["tsc=unstable", "notsc"].contains(&word.as_str()))
 }
 
@@ -197,7 +197,7 @@ fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
             "read time through a clock that corrects each CPU, or through the kernel's with another clock source; programs \
              that read the counter themselves see it go back",
         ),
-        ClockVerdict::Safe if kernel.condemned && is_told_off(kernel) && is_invariant(kernel) => {
+        ClockVerdict::Safe if kernel.condemned && is_disabled_by_user(kernel) && is_invariant(kernel) => {
             Some("the counters agree: if the reason for tsc=unstable is gone, boot without it")
         }
         ClockVerdict::Safe | ClockVerdict::CannotTell if kernel.condemned && !is_invariant(kernel) => Some(
@@ -347,9 +347,9 @@ mod tests {
             let mut check = ClockCheck::default();
             clock_remedies(&mut check, &[flaw]);
             assert_eq!(check.verdict, ClockCheck::default().verdict, "the counter itself is sound");
-            let told = check.remedies.join("; ");
-            assert_eq!(told.contains("microcode"), !advice.is_empty(), "{told}");
-            assert!(told.contains(advice), "{told}");
+            let remedies = check.remedies.join("; ");
+            assert_eq!(remedies.contains("microcode"), !advice.is_empty(), "{remedies}");
+            assert!(remedies.contains(advice), "{remedies}");
         }
     }
 

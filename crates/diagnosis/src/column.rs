@@ -49,12 +49,12 @@ impl Columns {
     }
 
     /// The columns from cells of some page sizes only.
-    pub(crate) fn of_pages(memory: &Memory, wanted: impl Fn(u64) -> bool) -> Option<Self> {
+    pub(crate) fn of_pages(memory: &Memory, is_meant: impl Fn(u64) -> bool) -> Option<Self> {
         let usable = |cell: &&LatencyCell| {
             is_latency(cell.ns)
                 && cell.stride_bytes.0 >= LINE_BYTES
                 && cell.block_bytes.0 > 0
-                && wanted(cell.page_bytes.0)
+                && is_meant(cell.page_bytes.0)
         };
         let mut counts = BTreeMap::<CpuId, usize>::new();
         for cell in memory.latency.iter().filter(usable) {
@@ -88,7 +88,7 @@ impl Columns {
             if order.cpu == *cpu
                 && order.order == ChaseOrder::Random
                 && huge(order.page_bytes.0)
-                && wanted(order.page_bytes.0)
+                && is_meant(order.page_bytes.0)
                 && order.block_bytes.0 > 0
                 && is_latency(order.ns)
             {

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod caches;
-mod classify;
 mod clock_remedies;
 mod column;
 mod findings;
@@ -14,11 +13,10 @@ mod memory;
 mod plateaus;
 mod socket_gate;
 mod sockets;
-mod steps;
 mod translation;
 mod wording;
 
-pub use classify::classify;
+pub use caches::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 pub use judge::judge;
@@ -63,5 +61,5 @@ pub fn diagnose_named(record: &mut Record) {
     }
     record.findings = findings(record);
     judge::statements(record);
-    steps::name_steps(record);
+    findings::name_steps(record);
 }

@@ -39,7 +39,7 @@ impl MemorySeen {
     }
 
     /// Value and conditions in words.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         format!("{}, {}", measured(self.ns, self.interval, "ns"), self.conditions)
     }
 

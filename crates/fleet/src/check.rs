@@ -6,6 +6,7 @@
 mod answer;
 mod factors;
 mod gathered;
+mod node;
 mod places;
 mod repeats;
 mod stratum;
@@ -127,7 +128,7 @@ fn families(tables: &Tables) -> Vec<String> {
 
 fn nodes(tables: &Tables) -> Vec<FleetNode> {
     let places = places::places(&tables.nodes);
-    let node = |(node, place): (&tables::Node, FleetPlace)| FleetNode {
+    let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
         node: node.name.clone(),
         run_id: node.run_id.clone(),
         started_utc: node.started_utc.clone(),

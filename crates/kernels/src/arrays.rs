@@ -1,12 +1,11 @@
 //! The arrays a bandwidth kernel sweeps over: borrowed memory, checked once for shape and alignment.
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::operation::{ELEMENT_BYTES, Operation};
 
 /// Alignment of every array, in bytes: the widest vector (AVX-512). It is the format of the loops, whatever the machine's line is.
-pub const ARRAY_ALIGN_BYTES: usize = 64;
+const ARRAY_ALIGN_BYTES: usize = 64;
 
 /// The length of every array is a multiple of this many bytes: no kernel moves more of one array per iteration,
 /// so that none needs a remainder loop.
@@ -28,58 +27,25 @@ pub struct Arrays<'a> {
 // SAFETY: the pointers stand for exclusive borrows of plain integers, which may move between threads.
 unsafe impl Send for Arrays<'_> {}
 
-/// Why memory cannot serve as arrays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArraysError {
-    /// The memory does not start on a 64-byte boundary.
-    Misaligned,
-    /// The arrays differ in length.
-    UnequalLengths,
-    /// The length is zero or not a multiple of [`ARRAY_GRANULE_BYTES`].
-    NotGranular {
-        /// The length offered.
-        bytes: usize,
-    },
-}
-
-impl fmt::Display for ArraysError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned => {
-                write!(f, "array does not start on a {ARRAY_ALIGN_BYTES}-byte boundary; align it")
-            }
-            Self::UnequalLengths => write!(f, "arrays differ in length; make them equal"),
-            Self::NotGranular { bytes } => {
-                write!(
-                    f,
-                    "array of {bytes} bytes; give each a positive multiple of {ARRAY_GRANULE_BYTES} bytes"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for ArraysError {}
-
 impl<'a> Arrays<'a> {
-    /// Three arrays `a`, `b`, `c`, each 64-byte aligned, of equal length, a multiple of [`ARRAY_GRANULE_BYTES`].
-    pub fn new(a: &'a mut [u64], b: &'a mut [u64], c: &'a mut [u64]) -> Result<Self, ArraysError> {
-        if a.len() != b.len() || a.len() != c.len() {
-            return Err(ArraysError::UnequalLengths);
-        }
+    /// Three arrays.
+    #[cfg(test)]
+    pub(crate) fn new(a: &'a mut [u64], b: &'a mut [u64], c: &'a mut [u64]) -> Self {
+        assert!(a.len() == b.len() && a.len() == c.len(), "arrays of one length");
         let bytes = size_of_val(a);
         Self::checked([a.as_mut_ptr(), b.as_mut_ptr(), c.as_mut_ptr()], 3, bytes)
     }
 
     /// Cuts one block into the arrays that `operation` needs, as long as they fit; [`Arrays::block_bytes`] says
-    /// how much of the block is used. The block must be 64-byte aligned and hold one granule per array.
+    /// how much of the block is used.
+    ///
+    /// # Panics
+    /// If the block is not 64-byte aligned or does not hold one granule per array.
     #[expect(clippy::cast_ptr_alignment, reason = "`checked` looks at the alignment")]
-    pub fn from_block(block: &'a mut [u8], operation: Operation) -> Result<Self, ArraysError> {
+    pub fn from_block(block: &'a mut [u8], operation: Operation) -> Self {
         let count = operation.array_count();
         let bytes = block.len() / count / ARRAY_GRANULE_BYTES * ARRAY_GRANULE_BYTES;
-        if bytes == 0 {
-            return Err(ArraysError::NotGranular { bytes: block.len() / count });
-        }
+        assert!(bytes > 0, "{count} arrays in {} bytes", block.len());
         let mut starts = [core::ptr::null_mut(); 3];
         for (start, part) in starts.iter_mut().zip(block.chunks_exact_mut(bytes)).take(count) {
             *start = part.as_mut_ptr().cast::<u64>();
@@ -87,14 +53,12 @@ impl<'a> Arrays<'a> {
         Self::checked(starts, count, bytes)
     }
 
-    fn checked(starts: [*mut u64; 3], count: usize, bytes: usize) -> Result<Self, ArraysError> {
-        if starts.iter().take(count).any(|start| start.addr() % ARRAY_ALIGN_BYTES != 0) {
-            return Err(ArraysError::Misaligned);
-        }
-        if bytes == 0 || !bytes.is_multiple_of(ARRAY_GRANULE_BYTES) {
-            return Err(ArraysError::NotGranular { bytes });
-        }
-        Ok(Self { starts, count, bytes, memory: PhantomData })
+    fn checked(starts: [*mut u64; 3], count: usize, bytes: usize) -> Self {
+        let are_aligned =
+            starts.iter().take(count).all(|start| start.addr().is_multiple_of(ARRAY_ALIGN_BYTES));
+        assert!(are_aligned, "an array that does not start on a line");
+        assert!(bytes > 0 && bytes.is_multiple_of(ARRAY_GRANULE_BYTES), "arrays of {bytes} bytes");
+        Self { starts, count, bytes, memory: PhantomData }
     }
 
     /// Number of arrays, 1 to 3.
@@ -161,19 +125,10 @@ mod tests {
         for (operation, count, bytes) in
             [(Operation::Read, 1, 4096), (Operation::Copy, 2, 4096), (Operation::Triad, 3, 3072)]
         {
-            let mut arrays = Arrays::from_block(&mut block.0, operation).expect("aligned and long enough");
+            let mut arrays = Arrays::from_block(&mut block.0, operation);
             assert_eq!((arrays.count(), arrays.block_bytes()), (count, bytes));
             arrays.fill();
             assert!(arrays.array(0).iter().all(|&bits| bits == 1.0f64.to_bits()));
         }
-    }
-
-    #[test]
-    fn misaligned_and_short_blocks_are_refused() {
-        let mut block = Block([0; 4096]);
-        let refusal =
-            |bytes: &mut [u8]| Arrays::from_block(bytes, Operation::Triad).expect_err("must be refused");
-        assert_eq!(refusal(&mut block.0[8..]), ArraysError::Misaligned);
-        assert_eq!(refusal(&mut block.0[..1500]), ArraysError::NotGranular { bytes: 500 });
     }
 }

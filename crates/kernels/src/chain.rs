@@ -8,18 +8,16 @@
 //! node then holds the entry to the rest of the group; a last Sattolo shuffle over these links alone leads from
 //! each group to another and closes one cycle through everything.
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::arch;
 use crate::cursor::{Cursor, Link};
-use crate::random::{SplitMix64, mix};
+use crate::random::SplitMix64;
 
 /// Bytes of a link, a pointer; also its alignment.
 pub const LINK_BYTES: usize = size_of::<Link>();
 
-/// Alignment of a chain, and what [`Position::MixedLine`] moves nodes by: the line of every x86-64 and of most arm64. Where a line is
-/// longer, all lines are still used evenly; who needs one node per line takes a stride of the machine's line.
+/// Alignment of a chain: the line of every x86-64 and of most arm64. Who needs one node per line takes a stride of the machine's line.
 pub const LINE_BYTES: usize = 64;
 
 /// Random choices made ahead of the swaps: enough to keep the 10 to 24 line-fill buffers of a core busy.
@@ -43,25 +41,13 @@ pub enum Order {
     },
 }
 
-/// Where inside its stride a node stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    /// At the start: strides above a line use only some of the cache sets, and show the conflicts.
-    Start,
-    /// At the start of a varying line. Each run of `stride / 64` nodes uses every line of the stride once, so that
-    /// all cache sets are used evenly. With strides of a line or less it is the start.
-    MixedLine,
-}
-
-/// How to lay a chain through a block.
+/// How to lay a chain through a block: a node at the start of each stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes per node, at least 16 and a multiple of 8.
     pub stride_bytes: usize,
     /// The order of the visits.
     pub order: Order,
-    /// Where inside its stride each node stands.
-    pub position: Position,
     /// Fixes every random choice.
     pub seed: u64,
 }
@@ -81,124 +67,49 @@ unsafe impl Send for Chain<'_> {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Chain<'_> {}
 
-/// Why no chain can be laid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChainError {
-    /// The block does not start on a 64-byte boundary.
-    Misaligned,
-    /// The stride is below 16 bytes, not a multiple of 8, or, above a line with mixed lines, not a multiple of 64.
-    BadStride {
-        /// The stride asked for.
-        stride_bytes: usize,
-    },
-    /// The group is not a positive multiple of the stride.
-    BadGroup {
-        /// The group asked for.
-        group_bytes: usize,
-    },
-    /// The block is shorter than one stride.
-    TooShort {
-        /// The length of the block.
-        block_bytes: usize,
-    },
-    /// Laying was to end before it was done.
-    BrokenOff,
-}
-
-impl fmt::Display for ChainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned => write!(f, "block does not start on a {LINE_BYTES}-byte boundary; align it"),
-            Self::BadStride { stride_bytes } => write!(
-                f,
-                "stride of {stride_bytes} bytes; take 16 or more in steps of 8, with mixed lines a multiple of 64"
-            ),
-            Self::BadGroup { group_bytes } => {
-                write!(f, "group of {group_bytes} bytes; take a positive multiple of the stride")
-            }
-            Self::TooShort { block_bytes } => {
-                write!(f, "block of {block_bytes} bytes is shorter than one stride; give at least one")
-            }
-            Self::BrokenOff => write!(f, "laying the chain was broken off; give it more time"),
-        }
-    }
-}
-
-impl core::error::Error for ChainError {}
-
 /// Asks whether to go on, at every so manieth link.
-fn look(done: usize, goes_on: &dyn Fn() -> bool) -> Result<(), ChainError> {
-    if done.is_multiple_of(LINKS_PER_LOOK) && !goes_on() { Err(ChainError::BrokenOff) } else { Ok(()) }
+fn look(done: usize, goes_on: &dyn Fn() -> bool) -> Option<()> {
+    (!done.is_multiple_of(LINKS_PER_LOOK) || goes_on()).then_some(())
 }
 
 impl Layout {
-    fn check(&self) -> Result<(), ChainError> {
-        let stride_bytes = self.stride_bytes;
-        let uneven_lines = stride_bytes > LINE_BYTES && !stride_bytes.is_multiple_of(LINE_BYTES);
-        if stride_bytes < 2 * LINK_BYTES
-            || !stride_bytes.is_multiple_of(LINK_BYTES)
-            || (self.position == Position::MixedLine && uneven_lines)
-        {
-            return Err(ChainError::BadStride { stride_bytes });
-        }
-        match self.order {
-            Order::RandomWithin { group_bytes } if group_bytes == 0 || group_bytes % stride_bytes != 0 => {
-                Err(ChainError::BadGroup { group_bytes })
-            }
-            _ => Ok(()),
-        }
+    /// A random cycle through all nodes.
+    pub const fn random(stride_bytes: usize, seed: u64) -> Self {
+        Self { stride_bytes, order: Order::Random, seed }
     }
 
     /// Byte offset of node `index` in the block.
-    fn offset(&self, index: usize) -> usize {
-        let start = index * self.stride_bytes;
-        let lines = self.stride_bytes / LINE_BYTES;
-        if self.position == Position::Start || lines <= 1 {
-            return start;
-        }
-        // A line of the run for each node of the run, no line twice: an affine bijection modulo a power of two,
-        // else a rotation; other in each run.
-        let key = mix(self.seed ^ (index / lines) as u64);
-        let multiplier = if lines.is_power_of_two() { (key >> 32) as usize | 1 } else { 1 };
-        let line = ((index % lines).wrapping_mul(multiplier) % lines + key as u32 as usize) % lines;
-        start + line * LINE_BYTES
+    const fn offset(&self, index: usize) -> usize {
+        index * self.stride_bytes
     }
 }
 
 impl<'a> Chain<'a> {
-    /// Lays a chain through as much of `block` as whole strides fill, and writes nothing else. The block must be
-    /// 64-byte aligned. A last group that is not full is a group of its own.
+    /// Lays a chain through as much of `block` as whole strides fill, and writes nothing else. A last group that is not full is a
+    /// group of its own. It asks every few thousand links whether to go on, as a large chain takes a second, and many on a busy CPU;
+    /// `None` if it was to end before it was done.
     ///
-    /// # Errors
-    /// A layout or a block that holds no chain.
-    pub fn build(block: &'a mut [u8], layout: Layout) -> Result<Self, ChainError> {
-        Self::build_while(block, layout, &|| true)
-    }
-
-    /// The same, which asks every few thousand links whether to go on: a large chain takes a second, and many on a busy CPU.
-    ///
-    /// # Errors
-    /// As `build`, and `BrokenOff`.
-    pub fn build_while(
-        block: &'a mut [u8],
-        layout: Layout,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Self, ChainError> {
-        layout.check()?;
+    /// # Panics
+    /// If the block is not 64-byte aligned or shorter than a stride, the stride below 16 bytes or not a multiple of 8, or the group not
+    /// a positive multiple of the stride.
+    pub fn build_while(block: &'a mut [u8], layout: Layout, goes_on: &dyn Fn() -> bool) -> Option<Self> {
+        let stride_bytes = layout.stride_bytes;
+        let is_stride = stride_bytes >= 2 * LINK_BYTES && stride_bytes.is_multiple_of(LINK_BYTES);
+        assert!(is_stride, "a stride of {stride_bytes} bytes");
+        if let Order::RandomWithin { group_bytes } = layout.order {
+            let is_group = group_bytes > 0 && group_bytes.is_multiple_of(stride_bytes);
+            assert!(is_group, "a group of {group_bytes} bytes");
+        }
         let base = block.as_mut_ptr();
-        if !base.addr().is_multiple_of(LINE_BYTES) {
-            return Err(ChainError::Misaligned);
-        }
-        let nodes = block.len() / layout.stride_bytes;
-        if nodes == 0 {
-            return Err(ChainError::TooShort { block_bytes: block.len() });
-        }
+        assert!(base.addr().is_multiple_of(LINE_BYTES), "a block that does not start on a line");
+        let nodes = block.len() / stride_bytes;
+        assert!(nodes > 0, "a block of {} bytes", block.len());
         let mut chain = Self { base, nodes, layout, memory: PhantomData };
         chain.lay(goes_on)?;
-        Ok(chain)
+        Some(chain)
     }
 
-    fn lay(&mut self, goes_on: &dyn Fn() -> bool) -> Result<(), ChainError> {
+    fn lay(&mut self, goes_on: &dyn Fn() -> bool) -> Option<()> {
         let mut random = SplitMix64::new(self.layout.seed);
         match self.layout.order {
             Order::Sequential => {
@@ -222,7 +133,7 @@ impl<'a> Chain<'a> {
                 )?;
             }
         }
-        Ok(())
+        Some(())
     }
 
     /// Makes the `count` nodes from `first` on a random cycle of their own.
@@ -232,7 +143,7 @@ impl<'a> Chain<'a> {
         count: usize,
         random: &mut SplitMix64,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<(), ChainError> {
+    ) -> Option<()> {
         for index in first..first + count {
             look(index, goes_on)?;
             self.set_link(index, Link(self.node(index)));
@@ -249,7 +160,7 @@ impl<'a> Chain<'a> {
         random: &mut SplitMix64,
         place: impl Fn(usize) -> usize,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<(), ChainError> {
+    ) -> Option<()> {
         let mut last = count.saturating_sub(1);
         while last > 0 {
             look((count - 1 - last) / CHOICES_AHEAD * CHOICES_AHEAD, goes_on)?;
@@ -267,7 +178,7 @@ impl<'a> Chain<'a> {
             }
             last -= batch;
         }
-        Ok(())
+        Some(())
     }
 
     /// Address of node `index`, which is below `nodes`.
@@ -295,11 +206,6 @@ impl<'a> Chain<'a> {
     /// How it was laid.
     pub const fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// Bytes the chain spans.
-    pub const fn block_bytes(&self) -> usize {
-        self.nodes * self.layout.stride_bytes
     }
 
     /// A cursor on the first node.
@@ -340,6 +246,10 @@ mod tests {
         Box::new(Block([0xa5; BLOCK_BYTES]))
     }
 
+    fn laid(block: &mut [u8], layout: Layout) -> Chain<'_> {
+        Chain::build_while(block, layout, &|| true).expect("there is time")
+    }
+
     fn any_order() -> impl Strategy<Value = (Order, usize)> {
         let groups = 1usize..40;
         prop_oneof![
@@ -359,18 +269,16 @@ mod tests {
         #[test]
         fn every_chain_is_one_cycle_through_one_node_per_stride(
             stride_words in 2usize..200, bytes in 1600usize..BLOCK_BYTES, (order, group_nodes) in any_order(),
-            mixed: bool, seed: u64,
+            seed: u64,
         ) {
-            let position = if mixed { Position::MixedLine } else { Position::Start };
-            let words = if mixed && stride_words > 8 { stride_words / 8 * 8 } else { stride_words };
-            let stride_bytes = words * 8;
+            let stride_bytes = stride_words * 8;
             let order = match order {
                 Order::RandomWithin { .. } => Order::RandomWithin { group_bytes: group_nodes * stride_bytes },
                 order => order,
             };
-            let layout = Layout { stride_bytes, order, position, seed };
+            let layout = Layout { stride_bytes, order, seed };
             let mut block = block();
-            let chain = Chain::build(&mut block.0[..bytes], layout).expect("a valid layout");
+            let chain = laid(&mut block.0[..bytes], layout);
             prop_assert_eq!(chain.nodes(), bytes / stride_bytes);
             let back = chain.visits().skip(1).take(chain.nodes()).position(|offset| offset == layout.offset(0));
             prop_assert_eq!(back, Some(chain.nodes() - 1));
@@ -383,9 +291,9 @@ mod tests {
         #[test]
         fn a_confined_chain_leaves_each_group_once(group_nodes in 1usize..30, nodes in 2usize..256, seed: u64) {
             let order = Order::RandomWithin { group_bytes: group_nodes * 64 };
-            let layout = Layout { stride_bytes: 64, order, position: Position::Start, seed };
+            let layout = Layout { stride_bytes: 64, order, seed };
             let mut block = block();
-            let chain = Chain::build(&mut block.0[..nodes * 64], layout).expect("a valid layout");
+            let chain = laid(&mut block.0[..nodes * 64], layout);
             let groups: Vec<usize> = chain.visits().take(nodes + 1).map(|offset| offset / 64 / group_nodes).collect();
             let changes = groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
             let group_count = nodes.div_ceil(group_nodes);
@@ -394,27 +302,10 @@ mod tests {
     }
 
     #[test]
-    fn mixed_lines_use_every_line_of_a_stride_equally_often() {
-        for stride_bytes in [128, 192, 1024, 4096] {
-            let lines = stride_bytes / LINE_BYTES;
-            let layout =
-                Layout { stride_bytes, order: Order::Random, position: Position::MixedLine, seed: 3 };
-            for run in 0..5 {
-                let nodes = run * lines..(run + 1) * lines;
-                let mut used: Vec<usize> =
-                    nodes.map(|n| layout.offset(n) % stride_bytes / LINE_BYTES).collect();
-                used.sort_unstable();
-                assert!(used.into_iter().eq(0..lines), "stride {stride_bytes}, run {run}");
-            }
-        }
-    }
-
-    #[test]
     fn building_writes_the_links_and_nothing_else() {
         let mut block = block();
-        let layout =
-            Layout { stride_bytes: 256, order: Order::Random, position: Position::MixedLine, seed: 1 };
-        let nodes = Chain::build(&mut block.0, layout).expect("a valid layout").nodes();
+        let layout = Layout::random(256, 1);
+        let nodes = laid(&mut block.0, layout).nodes();
         let is_link = |offset: usize| offset - layout.offset(offset / 256) < LINK_BYTES;
         let untouched =
             (0..BLOCK_BYTES).filter(|&offset| offset < layout.offset(offset / 256) || !is_link(offset));
@@ -426,37 +317,11 @@ mod tests {
     fn the_order_depends_on_the_seed_alone() {
         let visits = |seed| {
             let mut block = block();
-            let layout = Layout { stride_bytes: 64, order: Order::Random, position: Position::Start, seed };
-            let chain = Chain::build(&mut block.0, layout).expect("a valid layout");
+            let layout = Layout::random(64, seed);
+            let chain = laid(&mut block.0, layout);
             chain.visits().take(50).collect::<Vec<_>>()
         };
         assert_eq!(visits(5), visits(5));
         assert_ne!(visits(5), visits(6));
-    }
-
-    #[test]
-    fn impossible_layouts_are_refused_with_the_reason() {
-        let refusal = |skip: usize, bytes: usize, stride_bytes, order, position| {
-            let layout = Layout { stride_bytes, order, position, seed: 0 };
-            Chain::build(&mut block().0[skip..bytes], layout).expect_err("must be refused")
-        };
-        let within = Order::RandomWithin { group_bytes: 100 };
-        let rows = [
-            (refusal(8, 4096, 64, Order::Random, Position::Start), ChainError::Misaligned),
-            (refusal(0, 32, 64, Order::Random, Position::Start), ChainError::TooShort { block_bytes: 32 }),
-            (refusal(0, 4096, 8, Order::Random, Position::Start), ChainError::BadStride { stride_bytes: 8 }),
-            (
-                refusal(0, 4096, 20, Order::Random, Position::Start),
-                ChainError::BadStride { stride_bytes: 20 },
-            ),
-            (
-                refusal(0, 4096, 72, Order::Random, Position::MixedLine),
-                ChainError::BadStride { stride_bytes: 72 },
-            ),
-            (refusal(0, 4096, 64, within, Position::Start), ChainError::BadGroup { group_bytes: 100 }),
-        ];
-        for (refused, expected) in rows {
-            assert_eq!(refused, expected);
-        }
     }
 }

@@ -69,18 +69,19 @@ fn walk_in_registers(cursors: &mut [Cursor<'_>], rounds: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{Chain, Layout, Order, Position};
+    use crate::chain::{Chain, Layout};
 
     #[repr(align(64))]
     struct Block([u8; 64 * 37]);
 
-    const LAYOUT: Layout =
-        Layout { stride_bytes: 64, order: Order::Random, position: Position::Start, seed: 7 };
+    fn laid(block: &mut Block) -> Chain<'_> {
+        Chain::build_while(&mut block.0, Layout::random(64, 7), &|| true).expect("there is time")
+    }
 
     #[test]
     fn a_walk_ends_where_single_steps_end() {
         let mut block = Block([0; 64 * 37]);
-        let chain = Chain::build(&mut block.0, LAYOUT).expect("aligned");
+        let chain = laid(&mut block);
         for rounds in [0, 1, 2, 5] {
             let steps = (rounds * LOADS_PER_ROUND) as usize;
             let expected = (0..steps).fold(chain.start(), |cursor, _| cursor.next());
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn chases_side_by_side_end_where_each_would_alone() {
         let mut block = Block([0; 64 * 37]);
-        let chain = Chain::build(&mut block.0, LAYOUT).expect("aligned");
+        let chain = laid(&mut block);
         check_parallel::<1>(&chain);
         check_parallel::<2>(&chain);
         check_parallel::<3>(&chain);

@@ -11,7 +11,7 @@
 //!
 //! A process starts with denormal numbers in force (MXCSR without DAZ and FTZ, FPCR without FZ), and nothing here changes that.
 
-use crate::arch::{self, MISSING};
+use crate::arch;
 
 /// Dependent divisions of one round.
 pub const FLOAT_DIVISIONS_PER_ROUND: u64 = 16;
@@ -40,13 +40,9 @@ impl FloatOperands {
 }
 
 /// Makes `rounds * FLOAT_DIVISIONS_PER_ROUND` dependent divisions and returns the last quotient; none gives 0.
-///
-/// # Panics
-/// Where this architecture lacks it: ask [`has_core_loops`](crate::has_core_loops).
 #[inline(never)]
 pub fn float_divide_chain(operands: FloatOperands, rounds: u64) -> f64 {
-    let run = arch::CORE.divide.expect(MISSING);
-    if rounds == 0 { 0.0 } else { run(operands.pair(), rounds) }
+    if rounds == 0 { 0.0 } else { arch::divisions(operands.pair(), rounds) }
 }
 
 #[cfg(test)]
@@ -55,9 +51,6 @@ mod tests {
 
     #[test]
     fn each_chain_ends_with_the_quotient_of_its_numbers() {
-        if crate::arch::tests::core_loops_are_missing() {
-            return;
-        }
         for operands in [FloatOperands::Normal, FloatOperands::Denormal] {
             let [dividend, divisor] = operands.pair();
             assert_eq!(float_divide_chain(operands, 0).to_bits(), 0);

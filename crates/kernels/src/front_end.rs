@@ -16,7 +16,7 @@ pub const CODE_BYTES: usize = 25_600;
 
 /// Whether this architecture has the loop.
 pub const fn available() -> bool {
-    arch::CORE.front_end.is_some()
+    arch::FRONT_END.is_some()
 }
 
 /// Runs `rounds` times through 8192 instructions of straight code and returns how often it did.
@@ -25,7 +25,7 @@ pub const fn available() -> bool {
 /// Where the loop is not [`available`].
 #[inline(never)]
 pub fn front_end_loop(rounds: u64) -> u64 {
-    let run = arch::CORE.front_end.expect("callers ask whether it is available");
+    let run = arch::FRONT_END.expect("callers ask whether it is available");
     if rounds == 0 { 0 } else { run(rounds) }
 }
 

@@ -12,13 +12,13 @@ pub(crate) const ROTATE_START: u64 = 0x0123_4567_89ab_cdef;
 pub(crate) const ROTATION_BITS: u32 = 7;
 
 /// Odd, so that no product of a node of [`store_bypass`](crate::store_bypass) above 0 becomes 0; the latency of the multiplier does not depend on it.
-pub const BYPASS_FACTOR: u32 = 0x9e37_79b1;
+pub(crate) const BYPASS_FACTOR: u32 = 0x9e37_79b1;
 
 /// Nodes of the ring, and slots to store to: as many as a line holds.
 pub(crate) const SLOTS: usize = 8;
 
 /// What is left of a product of 32 bits to choose one of the slots.
-pub const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
+pub(crate) const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
 
 /// Dependent loads of one round of a walk.
 pub const LOADS_PER_ROUND: u64 = 64;

@@ -9,7 +9,7 @@
 //! the block back and forth between walks.
 
 use crate::arch;
-use crate::chain::{Chain, ChainError, LINE_BYTES, LINK_BYTES, Layout, Order, Position};
+use crate::chain::{Chain, LINE_BYTES, LINK_BYTES, Layout};
 pub use crate::loop_constants::OFFSETS_PER_ROUND;
 
 /// Bytes whose links become offsets between two questions whether to go on.
@@ -24,36 +24,26 @@ pub struct OffsetChase {
 }
 
 impl OffsetChase {
-    /// Lays a random cycle through all lines of the largest power of two of bytes that `block` holds, and stands at
-    /// its start.
+    /// Lays a random cycle through all lines of the largest power of two of bytes that `block` holds, and stands at its start. It asks
+    /// every few thousand lines whether to go on; `None` if it was to end before it was done.
     ///
-    /// # Errors
-    /// `Misaligned` if the block does not start on a line, `TooShort` if it holds none.
-    pub fn lay(block: &mut [u8], seed: u64) -> Result<Self, ChainError> {
-        Self::lay_while(block, seed, &|| true)
-    }
-
-    /// The same, which asks every few thousand lines whether to go on.
-    ///
-    /// # Errors
-    /// As `lay`, and `BrokenOff`.
-    pub fn lay_while(block: &mut [u8], seed: u64, goes_on: &dyn Fn() -> bool) -> Result<Self, ChainError> {
+    /// # Panics
+    /// If the block does not start on a line or holds none.
+    pub fn lay_while(block: &mut [u8], seed: u64, goes_on: &dyn Fn() -> bool) -> Option<Self> {
         let bytes = block.len().checked_ilog2().map_or(0, |log2| 1 << log2);
         let block = &mut block[..bytes];
-        let layout =
-            Layout { stride_bytes: LINE_BYTES, order: Order::Random, position: Position::Start, seed };
-        Chain::build_while(block, layout, goes_on)?;
+        Chain::build_while(block, Layout::random(LINE_BYTES, seed), goes_on)?;
         let base = block.as_ptr().addr() as u64;
         for slice in block.chunks_mut(SLICE_BYTES) {
             if !goes_on() {
-                return Err(ChainError::BrokenOff);
+                return None;
             }
             for line in slice.chunks_exact_mut(LINE_BYTES) {
                 let link = link_of(line);
                 line[..LINK_BYTES].copy_from_slice(&(link - base).to_ne_bytes());
             }
         }
-        Ok(Self { bytes, offset: 0 })
+        Some(Self { bytes, offset: 0 })
     }
 
     /// Bytes of the block that the chase passes through.
@@ -108,7 +98,7 @@ mod tests {
             at in 0..BLOCK_BYTES - 8,
         ) {
             let mut block = Block([0; BLOCK_BYTES]);
-            let mut chase = OffsetChase::lay(&mut block.0[..lines * 64], seed).expect("aligned lines");
+            let mut chase = OffsetChase::lay_while(&mut block.0[..lines * 64], seed, &|| true).expect("there is time");
             prop_assert_eq!(chase.bytes(), (lines * 64 + 1).next_power_of_two() / 2);
             block.0[at..at + 8].copy_from_slice(&noise.to_ne_bytes());
             chase.walk(&block.0, rounds);
@@ -117,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn laying_asks_on_its_way_and_ends_when_it_is_told_to() {
+    fn laying_asks_on_its_way_and_ends_when_it_may_not_go_on() {
         use core::cell::Cell;
         const BYTES: usize = 8 << 20;
         let mut memory = vec![0_u8; BYTES + LINE_BYTES];
@@ -137,15 +127,15 @@ mod tests {
         let all = asked.get();
         assert!(all >= 3 * 8, "{all} questions for a chain of 8 MiB");
         for end in 1..=all {
-            assert_eq!(until(end), Err(ChainError::BrokenOff));
-            assert_eq!(asked.get(), end, "goes on after being told to end");
+            assert_eq!(until(end), None);
+            assert_eq!(asked.get(), end, "goes on although it may not");
         }
     }
 
     #[test]
     fn the_cycle_passes_through_every_line_once() {
         let mut block = Block([0; BLOCK_BYTES]);
-        let chase = OffsetChase::lay(&mut block.0, 11).expect("aligned lines");
+        let chase = OffsetChase::lay_while(&mut block.0, 11, &|| true).expect("there is time");
         assert_eq!(chase.bytes(), 64 * 64);
         let mut seen = [false; 64];
         let mut offset = 0;
@@ -154,15 +144,5 @@ mod tests {
             offset = link_of(&block.0[offset as usize..]);
         }
         assert!(offset == 0 && seen.into_iter().all(|seen| seen));
-    }
-
-    #[test]
-    fn a_block_without_a_line_is_refused() {
-        let mut block = Block([0; BLOCK_BYTES]);
-        for bytes in [0, 1, 63] {
-            let refused = OffsetChase::lay(&mut block.0[..bytes], 1);
-            assert!(matches!(refused, Err(ChainError::TooShort { .. })), "{bytes}");
-        }
-        assert_eq!(OffsetChase::lay(&mut block.0[8..], 1), Err(ChainError::Misaligned));
     }
 }

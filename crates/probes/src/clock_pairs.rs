@@ -1,18 +1,16 @@
 //! Whether the counters of CPUs agree, and stay so: offset and rate of every pair, with bounds, and what moves them.
 //!
-//! Every pair of CPUs is compared once per sweep, in rounds of pairs that share no CPU ([`tournament`]). Between sweeps the
+//! Every pair of CPUs is compared once per sweep, in rounds of pairs that share no CPU in turns. Between sweeps the
 //! CPUs do what the stress asks for: nothing, work, or half of them work ([`Stress`]); a counter that cares shows it in what
 //! the pairs see ([`classify`]). The counters are read through `clock::CounterSource`, so that all of it runs on counters
 //! with known faults as well.
 //!
 //! | what | module |
 //! |---|---|
-//! | which pairs in which round | [`tournament`] |
-//! | one thread per CPU, with what it does between exchanges | `crew` |
+//! | one thread per CPU, with what it does between exchanges | `worker_group` |
 //! | what is known of a pair | [`pair_watch`] |
 //! | what is wrong with it | [`classify`] |
-//! | what moved while the CPUs did what | `regimes` |
-//! | the verdict on all | [`verdict`] |
+//! | the verdict on all, and on each thing that the CPUs did | [`verdict`] |
 //! | time going backwards between two threads | [`backwards`] |
 //! | the kernel's clocks against the raw one | [`system_clocks`] |
 //! | all of it in a check-up | [`check_up`] |
@@ -20,12 +18,10 @@
 pub mod backwards;
 pub mod check_up;
 pub mod classify;
-mod crew;
 pub mod pair_watch;
-mod regimes;
 pub mod system_clocks;
-pub mod tournament;
 pub mod verdict;
+mod worker_group;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::RwLock;
@@ -35,12 +31,12 @@ use clock::{CounterSource, ExchangeLimits, Exchanged, Regime, resolution_ticks};
 use host::live::{self, AffinityError};
 use kernels::random::SplitMix64;
 use machine::CpuId;
-
-use crate::cores::CpuPair;
-use crate::session::Progress;
-pub(crate) use crew::one_side;
-use crew::{Crew, PairViews};
 use pair_watch::PairWatch;
+pub(crate) use worker_group::one_side;
+use worker_group::{PairViews, WorkerGroup};
+
+use crate::probe::CpuPair;
+use crate::session::Progress;
 
 /// Time from the start of one sweep to that of the next, where a sweep takes less: a twentieth of a CPU for a pair.
 const SWEEP_PERIOD: Duration = Duration::from_millis(60);
@@ -214,7 +210,7 @@ fn watch<S: CounterSource + Send>(
     if let [only] = settings.cpus.as_slice() {
         return Err(ClockPairsError::OneCpu(*only));
     }
-    let rounds = tournament::rounds(&settings.cpus);
+    let rounds = rounds(&settings.cpus);
     let read = || source.read().expect("no thread panics with the counters in hand");
     let (origin_ticks, resolution_ticks) = (read().ticks(0), resolution_ticks(&*read(), 0));
     let watch_of = |pair: &CpuPair| (*pair, PairWatch::new(*pair, origin_ticks, resolution_ticks));
@@ -230,7 +226,7 @@ fn watch<S: CounterSource + Send>(
         not_held: None,
         interrupted: false,
     };
-    Crew::with(&settings.cpus, source, settings.limits, |crew| {
+    WorkerGroup::with(&settings.cpus, source, settings.limits, |group| {
         let schedule = Schedule::new(settings);
         let started = Instant::now();
         let until = started + Duration::try_from_secs_f64(settings.budget_s).unwrap_or_default();
@@ -246,7 +242,7 @@ fn watch<S: CounterSource + Send>(
                 return;
             }
             seen.stresses.insert(place.stress);
-            let usable = sweep(crew, &rounds, place, until, &mut watches, &mut seen);
+            let usable = sweep(group, &rounds, place, until, &mut watches, &mut seen);
             seen.sweeps += 1;
             seen.probe_s += sweep_started.elapsed().as_secs_f64();
             seen.watched_s = started.elapsed().as_secs_f64();
@@ -266,7 +262,7 @@ fn watch<S: CounterSource + Send>(
 
 /// Every pair once, unless the time is up before: a round that has begun is the last. True if any exchange was usable.
 fn sweep<S: CounterSource + Send>(
-    crew: &Crew<'_, S>,
+    group: &WorkerGroup<'_, S>,
     rounds: &[Vec<CpuPair>],
     place: Place,
     until: Instant,
@@ -279,8 +275,8 @@ fn sweep<S: CounterSource + Send>(
             break;
         }
         let sweep = seen.sweeps as u64;
-        crew.behave(|cpu_index| place.stress.regime(cpu_index, place, sweep));
-        for PairViews { pair, views } in crew.exchange(round) {
+        group.behave(|cpu_index| place.stress.regime(cpu_index, place, sweep));
+        for PairViews { pair, views } in group.exchange(round) {
             let Some(watch) = watches.get_mut(&pair) else { continue };
             watch.exchanges += 1;
             match views {
@@ -333,3 +329,31 @@ impl Schedule {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// The rounds; none for fewer than two CPUs. Each CPU must occur once.
+fn rounds(cpus: &[CpuId]) -> Vec<Vec<CpuPair>> {
+    if cpus.len() < 2 {
+        return Vec::new();
+    }
+    // With an odd number the place of the missing one gives its opponent a rest.
+    let mut places: Vec<Option<CpuId>> = cpus.iter().copied().map(Some).collect();
+    if places.len() % 2 == 1 {
+        places.push(None);
+    }
+    let count = places.len();
+    let mut rounds = Vec::with_capacity(count - 1);
+    for _ in 1..count {
+        let met = (0..count / 2).filter_map(|index| places[index].zip(places[count - 1 - index]));
+        rounds.push(met.map(|(a, b)| CpuPair { a: a.min(b), b: a.max(b) }).collect());
+        places[1..].rotate_right(1);
+    }
+    rounds
+}
+
+/// Time of one sweep over all pairs at most, in seconds, if every exchange uses up its time.
+fn sweep_worst_s(cpu_count: usize, exchange_deadline_s: f64) -> f64 {
+    /// Waking the threads of a round and gathering what they saw.
+    const BETWEEN_ROUNDS_S: f64 = 0.000_5;
+    let rounds = if cpu_count < 2 { 0 } else { cpu_count - 1 + cpu_count % 2 };
+    rounds as f64 * (exchange_deadline_s + BETWEEN_ROUNDS_S)
+}

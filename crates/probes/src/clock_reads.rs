@@ -13,11 +13,11 @@
 //! | the kernel's clock sources against each other | [`sources`] |
 //! | cost by number of threads | [`threads`] |
 //! | what threads read in one released round | [`rounds`] |
-//! | the document of it all | [`fill`] |
-//! | the parts of a check-up and their time | [`brief`] |
+//! | the document of it all, in so much time | [`fill`] |
+//! | the part of a check-up | [`check_up`] |
 
-pub mod brief;
 pub mod catalogue;
+pub mod check_up;
 pub mod fill;
 pub mod level;
 pub mod price;

@@ -12,7 +12,6 @@
 //! hardware clock        hardware clock - REALTIME moved, and the time of day was not set: paused or restored
 //! ```
 
-mod coverage;
 pub mod probe;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +22,7 @@ use record::{ClockFault, ClockHappening, ClockPair, ClockWatchSummary};
 
 use crate::clock_pairs::pair_watch::PairWatch;
 use crate::clock_pairs::{Place, Stress};
-use crate::cores::CpuPair;
-use coverage::Coverage;
+use crate::probe::CpuPair;
 
 /// Exchanges of one pair that are remembered; then every second one is forgotten.
 const REMEMBERED: usize = 512;
@@ -303,6 +301,51 @@ fn unsettles_counters(what: &ClockHappening) -> bool {
             | ClockHappening::HotPlug { .. }
             | ClockHappening::CounterJumped { .. }
     )
+}
+
+/// Turns of a pair from one usable exchange to the next that still count as watched: one may be missed.
+const TURNS: f64 = 2.5;
+
+/// Usable exchanges of one pair.
+#[derive(Debug, Clone, Copy, Default)]
+struct Covered {
+    last_ns: Option<u64>,
+    ns: f64,
+}
+
+/// The time that each pair was watched in.
+#[derive(Debug, Clone)]
+struct Coverage {
+    pairs: usize,
+    /// The longest time between two usable exchanges in which a pair counts as watched.
+    reach_ns: f64,
+    covered: BTreeMap<CpuPair, Covered>,
+}
+
+impl Coverage {
+    /// Of so many pairs that take turns, one each `period_ns`.
+    fn of(pairs: usize, period_ns: u64) -> Self {
+        Self { pairs, reach_ns: TURNS * pairs as f64 * period_ns as f64, covered: BTreeMap::new() }
+    }
+
+    /// A usable exchange of a pair.
+    fn add(&mut self, pair: CpuPair, at_ns: u64) {
+        let covered = self.covered.entry(pair).or_default();
+        if let Some(last_ns) = covered.last_ns.replace(at_ns) {
+            covered.ns += (at_ns.saturating_sub(last_ns) as f64).min(self.reach_ns);
+        }
+    }
+
+    /// What comes next has nothing to do with what came before.
+    fn part(&mut self) {
+        self.covered.values_mut().for_each(|covered| covered.last_ns = None);
+    }
+
+    /// Share of so much time, mean of all pairs; `None` if there are none.
+    fn share(&self, watched_ns: f64) -> Option<f64> {
+        let covered_ns = self.covered.values().fold(0.0, |sum, covered| sum + covered.ns);
+        (self.pairs > 0).then(|| (covered_ns / (self.pairs as f64 * watched_ns.max(1.0))).clamp(0.0, 1.0))
+    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::hint::black_box;
 
 use clock::{TickRate, begin, end};
 use kernels::{
-    ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, cycles_per_multiply, has_core_loops,
-    multiply_chain, port_loop, rotate_chain,
+    ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, cycles_per_multiply, multiply_chain, port_loop,
+    rotate_chain,
 };
-use machine::Identity;
+use machine::{CpuId, Identity};
 
 /// Rounds of the multiply chain per reading: 64 x 32 steps, about 2 us at 3 GHz.
 const MULTIPLY_ROUNDS: u64 = 32;
@@ -24,6 +24,14 @@ const TRIES: usize = 3;
 
 /// Multiply over rotate may be off from the table by this share before the table is not believed.
 const AGREEMENT: f64 = 0.06;
+
+/// What the windows of the loop that fills the execution ports are called.
+pub(crate) const PORT_LOOP: &str = "port loop";
+
+/// The raw series of one loop on one CPU.
+pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
+    format!("control, CPU {cpu}, {what}")
+}
 
 /// The control loops of one machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,11 +61,8 @@ impl ControlLoops {
         Self { cycles_per_multiply }
     }
 
-    /// Runs both loops on the CPU of the caller, about 12 us; zeros on an architecture that has none.
+    /// Runs both loops on the CPU of the caller, about 12 us.
     pub fn read(&self, rate: TickRate) -> ControlReading {
-        if !has_core_loops() {
-            return ControlReading::default();
-        }
         ControlReading {
             multiply_ns: fastest_ns(rate, || {
                 black_box(multiply_chain(MULTIPLY_ROUNDS));
@@ -71,9 +76,6 @@ impl ControlLoops {
     /// Runs both loops once, about 10 us, for callers who set a reading aside that an interruption has spoilt: finer than
     /// [`Self::read`] where the counter counts in coarse steps.
     pub fn read_long(&self, rate: TickRate) -> ControlReading {
-        if !has_core_loops() {
-            return ControlReading::default();
-        }
         let multiply_ns = timed_ns(rate, || _ = black_box(multiply_chain(LONG_MULTIPLY_ROUNDS)));
         let port_ns = timed_ns(rate, || _ = black_box(port_loop(LONG_PORT_ROUNDS)));
         ControlReading {
@@ -95,9 +97,6 @@ impl ControlLoops {
     /// table spoils every look.
     pub fn believed_cycles(&self, rate: TickRate) -> Option<f64> {
         const LOOKS: u32 = 5;
-        if !has_core_loops() {
-            return None;
-        }
         self.believed((0..LOOKS).map(|_| [self.read(rate).multiply_ns, Self::rotate_ns(rate)]))
     }
 

@@ -16,31 +16,12 @@ pub mod compute;
 pub mod control;
 pub mod handover;
 mod load;
-mod rates;
 mod rounds;
 pub mod sharing;
 pub mod transfer;
 pub mod wake;
 
 use host::live::{AffinityError, MappingError};
-use machine::CpuId;
-
-/// Two CPUs that are measured together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CpuPair {
-    /// The CPU that times.
-    pub a: CpuId,
-    /// The other.
-    pub b: CpuId,
-}
-
-impl CpuPair {
-    /// The same pair with the roles changed.
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        Self { a: self.b, b: self.a }
-    }
-}
 
 /// Why a probe of cores ended early; what it had measured until then is in the record.
 #[derive(Debug, thiserror::Error)]

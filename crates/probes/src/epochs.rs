@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use machine::Hertz;
 use record::{Control, Guards, PlanEntry, PlanOutcome, RawSeries, Reading, Record};
 
-use crate::cores::control::{PORT_LOOP, series_name};
+use crate::control::{PORT_LOOP, series_name};
 
 /// An epoch's record, and where its raw series went.
 #[derive(Debug)]

@@ -8,17 +8,18 @@
 //! | the check-up while it measures: its loop, what disturbed it | [`check_up`] |
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
-//! | price of reading time | [`clock_reads`], and of it in the check-up [`clocks`] |
+//! | price of reading time | [`clock_reads`] |
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | differences planted on purpose | [`fault_injection`] |
 //! | what time shows of flaws and their workarounds | [`signature`] |
 //! | loops that both of these time | `timed_loop` |
-//! | all probes of a check-up | `list` |
+//! | what one of them is, and how it is set up | [`probe`] |
 //! | what a number is worth | `quality` |
+//! | how much memory there is for a probe | `room` |
 //! | two threads that meet and never wait for ever | `rendezvous` |
-//! | what fits into the time | [`plan`] |
+//! | all of them, and what fits into the time | [`plan`] |
 //! | records of several processes as one | [`epochs`] |
 //! | what can be detected on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
@@ -28,16 +29,16 @@ pub mod check_up;
 pub mod clock_pairs;
 pub mod clock_reads;
 pub mod clock_watch;
-pub mod clocks;
 pub mod control;
 pub mod cores;
 pub mod epochs;
 pub mod fault_injection;
-mod list;
 pub mod memory;
 pub mod plan;
+pub mod probe;
 mod quality;
 mod rendezvous;
+mod room;
 pub mod sampler;
 #[cfg(test)]
 #[path = "../tests/replay/saved.rs"]

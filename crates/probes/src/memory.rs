@@ -1,18 +1,67 @@
 //! Probes of memory: latency surface, bandwidth, STREAM, address translation, load.
 
 pub mod bandwidth;
-mod crew;
-mod error;
 pub mod loaded;
 pub mod orders;
 pub mod parallel;
-mod room;
 mod series;
 pub mod sockets;
 pub mod stream;
 pub mod surface;
 pub mod walks;
+mod worker_group;
 
-pub use error::MemoryError;
-pub use room::largest_block;
-pub(crate) use room::room_of;
+use host::live::{AffinityError, Mapping, MappingError, NodeMemoryError, PageRequest, map_on_node};
+use machine::{Bytes, NodeId};
+
+use crate::session::SessionError;
+
+/// Why a memory probe could not measure.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// No memory for the block.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// No memory of a node.
+    #[error(transparent)]
+    Node(#[from] NodeMemoryError),
+    /// A debug build.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A CPU may not be used.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// Several CPUs at once, each with memory of its own, have too little together.
+    #[error(
+        "{cpus} CPUs at once would take {wanted}, more than there is room for; allow fewer with --cpus, or give more memory"
+    )]
+    NoRoom {
+        /// How many.
+        cpus: usize,
+        /// What they need at least.
+        wanted: Bytes,
+    },
+    /// Load from other CPUs needs other CPUs.
+    #[error("only one CPU may be used, and load comes from the others; allow a second one with --cpus")]
+    OneCpu,
+}
+
+impl MemoryError {
+    /// True if laying memory was broken off at the end of its time.
+    fn is_broken_off(&self) -> bool {
+        let (Self::Mapping(error) | Self::Node(NodeMemoryError::Mapping(error))) = self else { return false };
+        matches!(error, MappingError::BrokenOff { .. })
+    }
+}
+
+/// Huge pages of one node, or from wherever they come, laid as long as it may go on.
+///
+/// # Errors
+/// A node that may not be used, or too little memory.
+fn mapped(block: Bytes, node: Option<NodeId>, goes_on: &dyn Fn() -> bool) -> Result<Mapping, MemoryError> {
+    let bytes = block.0 as usize;
+    Ok(match node {
+        Some(node) => map_on_node(bytes, PageRequest::Huge, node, goes_on)?,
+        None => Mapping::new_while(bytes, PageRequest::Huge, goes_on)?,
+    })
+}

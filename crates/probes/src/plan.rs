@@ -7,54 +7,16 @@
 mod catalogue;
 mod epochs;
 mod fit;
-mod pairs;
-mod probe;
-mod subject;
 
 use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
 
-pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
+pub use crate::probe::{ChosenPairs, CpuPair, Depth, Planned, ProbeError, Section, choose_pairs};
+pub use catalogue::{Probe, Selection, UnknownProbe, selectable_names};
 pub use epochs::{EPOCHS, epoch_plan};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
-pub use pairs::{ChosenPairs, choose_pairs};
-pub(crate) use probe::{CheckUpProbe, core_loops_missing, second_cpu_missing};
-pub use probe::{Planned, ProbeError};
-pub(crate) use subject::{Subject, net_s};
 
-use crate::signature::SignatureProbe;
-
-/// How thorough a check-up is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Depth {
-    /// `--quick`.
-    Quick,
-    /// Without either flag.
-    #[default]
-    Default,
-    /// `--full`.
-    Full,
-}
-
-impl Depth {
-    /// Budget in seconds where the user gives none.
-    pub const fn budget_s(self) -> f64 {
-        match self {
-            Self::Quick => 20.0,
-            Self::Default => 90.0,
-            Self::Full => 600.0,
-        }
-    }
-
-    /// The flag that asks for it.
-    const fn flag(self) -> &'static str {
-        match self {
-            Self::Quick => "--quick",
-            Self::Default => "the default check-up",
-            Self::Full => "--full",
-        }
-    }
-}
+use crate::probe::{SignatureProbe, Subject};
 
 /// What the user asked for, and what bears on it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -76,6 +38,11 @@ impl Options {
     pub fn budget_s(&self) -> f64 {
         let budget_s = self.budget_s.unwrap_or(self.depth.budget_s());
         if budget_s.is_nan() { 0.0 } else { budget_s.max(0.0) }
+    }
+
+    /// What probes are planned for.
+    fn subject<'a>(&'a self, machine: &'a Machine, cpus: &'a [CpuId], seed: u64) -> Subject<'a> {
+        Subject { machine, cpus, depth: self.depth, signatures: &self.signatures, seed }
     }
 }
 
@@ -118,11 +85,11 @@ pub struct CheckUpPlan {
 
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
-    let subject = Subject { machine, cpus, options, seed };
-    let wanted = fit::wanted(&subject);
+    let subject = options.subject(machine, cpus, seed);
+    let wishes = fit::wishes(&subject, &options.only);
     let budget_s = options.budget_s();
     let epochs = epochs::fitting(options.epochs, budget_s - OVERHEAD_S);
-    let fitted = fit::fit(wanted.rows, budget_s, overhead_s(epochs));
+    let fitted = fit::fit(wishes.rows, budget_s, overhead_s(epochs));
     let probes = fitted
         .probes
         .into_iter()
@@ -153,7 +120,7 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
             planned
         })
         .collect();
-    let mut dropped = wanted.dropped;
+    let mut dropped = wishes.dropped;
     dropped.extend(fitted.dropped);
     dropped.sort_by_key(|dropped| dropped.probe);
     CheckUpPlan { budget_s, probes, dropped, epochs }

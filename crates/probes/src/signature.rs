@@ -4,7 +4,6 @@
 //! |---|---|
 //! | which there are, and what each measures | this one |
 //! | the loops of an architecture: x86-64 has some, the others say that they have none | `arch` |
-//! | from turns to a value, its interval and its control | `judgement` |
 //! | those of a check-up, within its budget | `check_up` |
 //!
 //! Beside each stands a control that must not move: a loop that the workaround cannot touch. Values of loops of the core
@@ -14,7 +13,6 @@
 
 mod arch;
 pub mod check_up;
-mod judgement;
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -24,34 +22,10 @@ use host::live::{Pinned, allowed_cpus};
 use machine::{CpuId, Machine};
 use record::{Reading, SignatureReading};
 
+pub use crate::probe::{Quantity, SignatureProbe};
+
 /// Time the counter's rate is measured for.
 const CALIBRATION_NS: u64 = 20_000_000;
-
-machine::named! {
-    /// One signature probe.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum SignatureProbe {
-        /// Gathers of eight words: Gather Data Sampling.
-        Gather = "gather",
-        /// A jump that ends on a boundary of 32 bytes: Intel's JCC erratum.
-        Jcc = "jcc",
-        /// A load behind a store of late address: Speculative Store Bypass Disable.
-        StoreBypass = "store-bypass",
-        /// Dependent loads one page apart: erratum 298.
-        PageWalk = "page-walk",
-        /// Locked additions across two lines.
-        SplitLock = "split-lock",
-    }
-}
-
-/// A quantity of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quantity {
-    /// Its name in records and catalogue.
-    pub name: &'static str,
-    /// `core cycles`, `ns`, `ratio`.
-    pub unit: &'static str,
-}
 
 /// What a probe needs to know of the machine.
 #[derive(Debug, Clone)]
@@ -115,25 +89,6 @@ impl<'m> SignatureSetup<'m> {
     /// Whether the time of the probe is over.
     fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-}
-
-impl SignatureProbe {
-    /// What it measures.
-    pub fn quantity(self) -> Quantity {
-        let (name, unit) = match self {
-            Self::Gather => ("gather_ymm_cycles", "core cycles"),
-            Self::Jcc => ("jcc_edge_ratio", "ratio"),
-            Self::StoreBypass => ("store_bypass_cycles", "core cycles"),
-            Self::PageWalk => ("page_walk_4k_ns", "ns"),
-            Self::SplitLock => ("split_lock_ns", "ns"),
-        };
-        Quantity { name, unit }
-    }
-
-    /// Whether it holds up every CPU of the machine, and not only its own core.
-    pub fn disturbs_machine(self) -> bool {
-        self == Self::SplitLock
     }
 }
 

@@ -2,11 +2,7 @@
 
 use std::hint::black_box;
 
-use host::live::ask_for_parent;
-use kernels::{
-    FLOAT_DIVISIONS_PER_ROUND, FORWARDS_PER_ROUND, FloatOperands, STEPS_PER_ROUND, StoreBypass,
-    float_divide_chain, forwarding_chain,
-};
+use kernels::{FORWARDS_PER_ROUND, STEPS_PER_ROUND, StoreBypass, forwarding_chain};
 
 /// One loop.
 pub(crate) struct TimedLoop<'w> {
@@ -20,11 +16,6 @@ impl<'w> TimedLoop<'w> {
     /// A loop with so many units per round.
     pub(crate) fn new(units_per_round: u64, run: impl FnMut(u64) + 'w) -> Self {
         Self { units_per_round, run: Box::new(run) }
-    }
-
-    /// A function of the kernel or of the vDSO, which is called so many times.
-    pub(crate) fn of_calls(run: impl Fn(u32) + 'w) -> Self {
-        Self::new(1, move |rounds| run(u32::try_from(rounds).unwrap_or(u32::MAX)))
     }
 }
 
@@ -40,16 +31,4 @@ pub(crate) fn store_bypass<'w>() -> TimedLoop<'w> {
 /// A store and a load of the same word, whose address is known at once.
 pub(crate) fn forwarding<'w>() -> TimedLoop<'w> {
     TimedLoop::new(FORWARDS_PER_ROUND, |rounds| _ = black_box(forwarding_chain(rounds)))
-}
-
-/// Divisions of floats.
-pub(crate) fn float_divisions<'w>(operands: FloatOperands) -> TimedLoop<'w> {
-    TimedLoop::new(FLOAT_DIVISIONS_PER_ROUND, move |rounds| {
-        _ = black_box(float_divide_chain(operands, rounds));
-    })
-}
-
-/// The cheapest system call.
-pub(crate) fn system_call<'w>() -> TimedLoop<'w> {
-    TimedLoop::of_calls(|count| _ = black_box(ask_for_parent(count)))
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use machine::Machine;
 
+use crate::field::{FieldError, read_document};
 use crate::{Record, SCHEMA, SOCKETS_SCHEMA, Sockets};
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -66,6 +67,12 @@ pub enum DecodeError {
     /// The zstd frame is damaged or unpacks to more than any record.
     #[error("damaged zstd record: {0}")]
     Zstd(String),
+}
+
+impl From<FieldError> for DecodeError {
+    fn from(FieldError { path, reason }: FieldError) -> Self {
+        Self::Field { path, reason }
+    }
 }
 
 /// Why a record is not written: nobody could read it again.
@@ -169,14 +176,21 @@ fn sockets_of(value: &serde_json::Value) -> Result<Sockets, DecodeError> {
         let reason = format!("{number} is more than any machine gives");
         return Err(DecodeError::Field { path: path.trim_start_matches('.').to_owned(), reason });
     }
-    serde_path_to_error::deserialize(value).map_err(|error| DecodeError::Field {
-        path: error.path().to_string(),
-        reason: error.inner().to_string(),
-    })
+    Ok(read_document(value)?)
 }
 
+/// As a rule from the text into its fields. What is doubtful goes through a tree of values, which tells what is wrong, or finds that all
+/// is well.
 fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
-    decode_value(&serde_json::from_slice(json)?)
+    match serde_json::from_slice::<Record>(json) {
+        Ok(mut record)
+            if record.schema <= SCHEMA && record.unknown.is_empty() && !has_absurd_number(json) =>
+        {
+            record.withhold();
+            Ok(record)
+        }
+        _ => decode_value(&serde_json::from_slice(json)?),
+    }
 }
 
 fn decode_value(value: &serde_json::Value) -> Result<Record, DecodeError> {
@@ -184,9 +198,7 @@ fn decode_value(value: &serde_json::Value) -> Result<Record, DecodeError> {
         None => Err(DecodeError::NoSchema),
         Some(found) if found > u64::from(SCHEMA) => Err(DecodeError::Newer { found }),
         Some(_) => {
-            let mut record: Record = serde_path_to_error::deserialize(value).map_err(|error| {
-                DecodeError::Field { path: error.path().to_string(), reason: error.inner().to_string() }
-            })?;
+            let mut record: Record = read_document(value)?;
             // Every field of a record may be absent: a document of another kind would be an empty record.
             let names_machine = ["machine", "provenance"].iter().any(|field| value.get(field).is_some());
             if !record.unknown.is_empty() && !names_machine {

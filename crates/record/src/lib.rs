@@ -15,6 +15,7 @@ mod comparison;
 mod cores;
 mod document;
 mod experiment;
+mod field;
 mod finding;
 mod flaw;
 mod fleet_check;
@@ -48,6 +49,7 @@ pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
+pub use field::{FieldError, read_document};
 pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{
     Answer, CpuSignature, Evidence, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,

@@ -1,7 +1,6 @@
-//! Drawing in SVG: a canvas, scales with readable ticks, the palette, and four kinds of chart, whose marks say what they are to a
+//! Drawing in SVG: a canvas, scales with readable ticks, the palette, and three kinds of chart, whose marks say what they are to a
 //! pointer that rests on them.
 
-mod bars;
 mod canvas;
 mod lines;
 mod matrix;
@@ -10,8 +9,7 @@ mod palette;
 mod scale;
 mod surface;
 
-pub(crate) use bars::{BarChart, BarGroup, BarRow};
-pub(crate) use canvas::{Anchor, Svg, Word, coordinate};
+pub(crate) use canvas::{Anchor, Svg, Word};
 pub(crate) use lines::{LineChart, LinePanel, LinePoint, LineSeries, Mark};
 pub(crate) use matrix::{Colours, MatrixCell, MatrixChart, MatrixPanel};
 pub(crate) use measure::Measure;

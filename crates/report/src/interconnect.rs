@@ -1,4 +1,4 @@
-//! Linked sockets and nodes: their graph as a picture and for other programs, and words that several pages share.
+//! Linked sockets and nodes: their graph as a picture, and words that several pages share.
 
 mod graph;
 
@@ -8,8 +8,7 @@ use std::fmt::Display;
 use models::interconnect::Alternative;
 use record::GateVerdict;
 
-pub(crate) use graph::draw as draw_graph;
-pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
+pub(crate) use graph::{GraphPicture, Reads, draw as draw_graph};
 
 /// `0-1 0-2`.
 pub(crate) fn node_links<N: Display>(links: &[[N; 2]]) -> String {

@@ -10,12 +10,12 @@ pub(crate) use stats::text::{
 };
 
 /// A value with its doubts and its uncertainty, for the cell of a table.
-pub(crate) fn told(value: f64, spread: &Spread) -> String {
-    told_as(value, spread, |value| value)
+pub(crate) fn measured(value: f64, spread: &Spread) -> String {
+    measured_as(value, spread, |value| value)
 }
 
 /// The same of a value in the unit that `scale` makes of the record's.
-pub(crate) fn told_as(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> String {
+pub(crate) fn measured_as(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> String {
     let ends = uncertainty(value, spread.interval.map(scale));
     format!("{}{} {ends}", column(value), quality_mark(spread.quality)).trim_end().to_owned()
 }

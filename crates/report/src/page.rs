@@ -2,7 +2,6 @@
 //!
 //! A view makes a page of one kind of document; the renderers below make text of any page and know no document.
 
-mod columns;
 mod csv;
 mod html;
 mod markdown;

@@ -1,8 +1,10 @@
-//! What the plan says about probes that did not run to their end: the reason for every missing result.
+//! The plan of a check-up, and what it says about probes that did not run to their end: the reason for every missing result.
 
-use record::{Neighbours, PlanEntry, PlanOutcome, Record};
+use record::{Neighbours, Plan, PlanEntry, PlanOutcome, Record};
 
 use crate::escape::plain;
+use crate::number;
+use crate::page::{Page, Rows, Section, Statement, Table};
 
 /// The reason why an entry has no or not all results; `None` if it is done.
 pub(crate) fn reason(entry: &PlanEntry) -> Option<String> {
@@ -15,6 +17,50 @@ pub(crate) fn reason(entry: &PlanEntry) -> Option<String> {
     }
 }
 
+/// A plan before anything of it ran: what would run, for how long, whom it disturbs, what was cut or dropped and why.
+pub fn plan_page(plan: &Plan) -> Page {
+    let dropped = |entry: &PlanEntry| match &entry.outcome {
+        PlanOutcome::Dropped(reason) => Some(reason.clone()),
+        _ => None,
+    };
+    let count = plan.entries.iter().filter(|entry| dropped(entry).is_some()).count();
+    let total_s: f64 = plan.entries.iter().map(|entry| entry.planned_s).sum();
+    let also = if count > 0 { format!("; {count} dropped") } else { String::new() };
+    let probes = machine::counted(plan.entries.len() - count, "probe");
+    let answer = format!("{probes} in {total_s:.1} s of a budget of {} s{also}", plan.budget_s);
+    Page {
+        answer: Statement::plain(answer),
+        sections: vec![Section::new("plan", "").table(table(plan, ("dropped", 0), dropped).table())],
+        ..Page::default()
+    }
+}
+
+/// What was planned, what ran, what was skipped and why; `None` without a plan.
+pub(crate) fn section(plan: &Plan) -> Option<Section> {
+    let outcome = |entry: &PlanEntry| match (reason(entry), &entry.outcome) {
+        (Some(reason), PlanOutcome::Pending) => Some(format!("pending: {reason}")),
+        (Some(reason), _) => Some(reason),
+        (None, _) => Some("done".to_owned()),
+    };
+    table(plan, ("outcome", 0), outcome)
+        .legend(format!("planned to take {} s in all", number::short(plan.budget_s)))
+        .section("Plan")
+}
+
+fn table<'p>(
+    plan: &'p Plan,
+    head: (&'static str, u8),
+    outcome: impl Fn(&PlanEntry) -> Option<String>,
+) -> Rows<&'p PlanEntry> {
+    Table::of("plan", &plan.entries)
+        .word("probe", |entry| &entry.probe)
+        .number(("planned", "s", 2), |entry| entry.planned_s)
+        .number(("took", "s", 1), |entry| entry.elapsed_s)
+        .word(("disturbs", 3), |entry| &entry.disturbs)
+        .prose(head, |entry| outcome(entry))
+        .prose(("reduced", 4), |entry| entry.reduced.join("; "))
+}
+
 /// Whether others were at work beside a run, and whether to give its instance back: one sentence each.
 pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
     let shows = neighbours.shows.iter();
@@ -24,20 +70,20 @@ pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
 /// What was planted in a record, and that it says nothing of its machine; `None` if nothing was.
 pub(crate) fn planted(record: &Record) -> Option<String> {
     let rules = &record.provenance.planted;
-    let told: Vec<String> =
+    let factors: Vec<String> =
         rules.iter().map(|rule| format!("{} times {}", plain(&rule.row), rule.factor)).collect();
-    (!told.is_empty()).then(|| {
-        format!("not what this machine does: windows were lengthened on purpose, {}", told.join(", "))
+    (!factors.is_empty()).then(|| {
+        format!("not what this machine does: windows were lengthened on purpose, {}", factors.join(", "))
     })
 }
 
 /// A sentence that says why there is nothing to show, from the first planned probe whose name has one of the words.
 pub(crate) fn why_missing(record: &Record, words: &[&str]) -> String {
     let named = |entry: &&PlanEntry| words.iter().any(|word| entry.probe.to_lowercase().contains(word));
-    let told = record.plan.entries.iter().filter(named).find_map(|entry| {
+    let why = record.plan.entries.iter().filter(named).find_map(|entry| {
         reason(entry).map(|why| format!("Not in this record: probe {} was {why}.", plain(&entry.probe)))
     });
-    told.unwrap_or_else(|| match (&record.partial, record.plan.entries.iter().any(|entry| named(&entry))) {
+    why.unwrap_or_else(|| match (&record.partial, record.plan.entries.iter().any(|entry| named(&entry))) {
         (Some(why), _) => format!("Not in this record: the run stopped early ({}).", plain(why)),
         (None, true) => "Not in this record: the probe ran but kept no usable result.".to_owned(),
         (None, false) => "Not in this record: no probe for it was planned.".to_owned(),
@@ -78,5 +124,21 @@ mod tests {
         assert!(text.starts_with("! planted: "), "{text}");
         let heading = page.split_once("<h1>").expect("a heading").1;
         assert!(heading.starts_with("! planted: not what this machine does"), "{heading}");
+    }
+
+    #[test]
+    fn dropped_probes_say_why() {
+        let entry = PlanEntry {
+            probe: "loaded".to_owned(),
+            planned_s: 0.0,
+            disturbs: "machine".to_owned(),
+            reduced: vec!["half".to_owned()],
+            outcome: PlanOutcome::Dropped("one CPU".to_owned()),
+            elapsed_s: None,
+        };
+        let page = plan_page(&Plan { budget_s: 20.0, entries: vec![entry] });
+        let text = page.terminal(Terminal::default(), true);
+        assert!(text.starts_with("0 probes in 0.0 s of a budget of 20 s; 1 dropped\n"), "{text}");
+        assert!(text.contains("one CPU") && text.contains("half"), "{text}");
     }
 }

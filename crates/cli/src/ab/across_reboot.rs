@@ -1,6 +1,5 @@
 //! `sidestep ab --across-reboot`: boots in random order, one measured at a time, and the journal between them.
 
-mod arguments;
 mod place;
 mod settling;
 mod text;
@@ -23,15 +22,14 @@ use experiments::ab::across_reboot::visit::{
 use host::live;
 use stats::Verdict;
 
-use super::arguments::AbArguments;
+use super::arguments::{AbArguments, AcrossRebootArguments};
 use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
-use crate::arguments::Global;
-use crate::check_up::seed_of_now;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
+use crate::provenance::seed_of_now;
 use crate::toggles::Described;
-pub(crate) use arguments::AcrossRebootArguments;
 use place::Place;
 use settling::{Line, settle};
 use text::NextBoot;

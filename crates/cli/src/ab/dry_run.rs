@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use stats::Arm;
 use toggles::{Change, Pair, Place, Switch, survey};
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

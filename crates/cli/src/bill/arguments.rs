@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::arguments::parse_budget;
-use crate::compare::parse_percent;
 use crate::forms::Forms;
+use crate::option_values::{parse_budget, parse_percent};
 use crate::program_arguments::{GROUP, ProgramArguments};
 use crate::toggles::ConsentArguments;
 use crate::workloads::Selection;

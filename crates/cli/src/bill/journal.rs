@@ -19,7 +19,7 @@ use toggles::Place;
 use super::arguments::BillArguments;
 use super::settings::Chosen;
 use super::tasks::Task;
-use crate::arguments::{Arguments, Command};
+use crate::gate_flags::parsed_alone;
 use crate::outcome::{cannot, unusable};
 
 /// Version of the journal.
@@ -129,12 +129,9 @@ impl Journal {
     /// The options that the bill began with.
     pub(super) fn arguments(&self) -> anyhow::Result<BillArguments> {
         let words = self.begun.words.iter().map(|word| OsString::from_vec(word.clone()));
-        match Arguments::parsed(words) {
-            Ok((Command::Bill(arguments), _)) => Ok(*arguments),
-            _ => anyhow::bail!(
-                "the journal holds no command line of this version; begin anew without --resume"
-            ),
-        }
+        parsed_alone("bill", words).map_err(|_| {
+            anyhow::anyhow!("the journal holds no command line of this version; begin anew without --resume")
+        })
     }
 
     /// The same, if the settings still are what they were.

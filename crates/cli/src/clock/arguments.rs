@@ -9,8 +9,8 @@ use probes::clock_pairs::Stress;
 
 use super::injection::Injection;
 use super::thread_range::ThreadRange;
-use crate::arguments::parse_budget;
 use crate::forms::Forms;
+use crate::option_values::parse_budget;
 
 /// Options of `clock`.
 #[derive(Debug, Clone, Args)]

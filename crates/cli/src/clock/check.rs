@@ -17,12 +17,12 @@ use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 use super::arguments::{CheckArguments, StressName};
 use super::ended;
 use super::injection;
-use crate::arguments::Global;
 use crate::flaws::toggles_missing;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe};
+use crate::{describe, provenance};
 
 /// How long a check takes at most without --budget: about half of it is left for watching the counters, in which drift of 20 ppb is
 /// seen.
@@ -101,7 +101,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let counter = TimeStampCounter::new();
     let root = Root::live();
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     // Before anything is measured, as the budget is for this as well.
     let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };

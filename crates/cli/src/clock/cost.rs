@@ -8,12 +8,10 @@ use experiments::held_clock_source::{self, HeldClockSource};
 use host::Root;
 use host::live::{self, Pinned};
 use machine::{CpuId, Machine};
-use probes::clock_reads::Settings;
-use probes::clock_reads::brief::Brief;
 use probes::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, SHARED_WORD, Scope};
-use probes::clock_reads::fill::{self, Scaling, Subject, begun};
-use probes::clock_reads::sources;
-use probes::clocks;
+use probes::clock_reads::check_up::keep;
+use probes::clock_reads::fill::{self, Brief, Scaling, Subject, begun};
+use probes::clock_reads::{Settings, sources};
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::session::SessionError;
@@ -24,11 +22,11 @@ use toggles::SystemState;
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
 use super::thread_range::ThreadRange;
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe};
+use crate::{describe, provenance};
 
 /// Time for the counter's rate, which turns ticks into nanoseconds.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -59,7 +57,7 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let record = || {
         let mut record = recording::begun(machine, &cpus, budget_s);
         record.partial = failure.as_ref().map(ToString::to_string);
-        clocks::keep(&mut record, ClockCost { raw, ..cost.clone() });
+        keep(&mut record, ClockCost { raw, ..cost.clone() });
         record
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
@@ -110,7 +108,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let until = arguments.budget.map(|budget| Instant::now() + budget);
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let cost = begun(&Root::live(), &machine);
     let mut costed = Costed { cost, cpus: cpus.clone(), ..Costed::default() };
     let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
@@ -156,7 +154,7 @@ impl<'a> Measuring<'a> {
             subject: Subject {
                 sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)).until(until),
                 cpus,
-                random: Random::new(check_up::seed_of_now()),
+                random: Random::new(provenance::seed_of_now()),
             },
             line: Line::new(global.quiet),
             started: Instant::now(),

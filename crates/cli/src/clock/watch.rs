@@ -9,14 +9,14 @@ use host::live;
 use probes::clock_watch::probe::Prober;
 use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
-use report::{ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics};
+use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
 use super::arguments::WatchArguments;
 use super::injection;
 use super::metrics::MetricsFile;
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::{check_up, describe, output};
+use crate::{describe, output, provenance};
 
 /// Time for the counter's rate.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -40,7 +40,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     // Before all else, as where the counter raises signals, so does the kernel's own clock in user space.
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     let counter = counter.map_err(CouldNotMeasure::because)?;
     live::install_handlers()?;
@@ -146,7 +146,7 @@ impl Seen {
             synchronised: pulse.and_then(|pulse| pulse.synchronised),
             last_probe_s: self.last_probe_s,
         };
-        clock_metrics(&metrics, MetricsFormat::Prometheus)
+        clock_metrics(&metrics)
     }
 }
 

@@ -1,16 +1,11 @@
 //! What `sidestep compare` takes on the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::forms::{Forms, Words};
-
-/// The largest margin that makes sense: beyond it nothing could be called different.
-const MARGIN_PERCENT_MAX: f64 = 100.0;
-
-/// Where CSV goes without a folder.
-const STDOUT: &str = "-";
+use crate::forms::{Forms, STDOUT, Words};
+use crate::option_values::parse_percent;
 
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
@@ -47,7 +42,7 @@ pub(crate) struct CompareArguments {
     /// Print Markdown, for a ticket or a pull request
     #[arg(help_heading = "Output", long, conflicts_with_all = ["csv", "json"])]
     pub(crate) markdown: bool,
-    /// Print one table of CSV with all digits; with a folder, also write each table of the page as a file into it
+    /// Print the tables as CSV with all digits; with a folder, write each as a file into it instead
     #[arg(
         help_heading = "Output",
         long,
@@ -71,43 +66,12 @@ pub(crate) struct CompareArguments {
 }
 
 impl CompareArguments {
-    /// The forms asked for; CSV to stdout is none of them.
+    /// The forms asked for.
     pub(crate) fn forms(&self) -> Forms {
         Forms {
             words: Words { long: self.long, markdown: self.markdown },
             html: self.html.clone(),
-            csv: self.csv.clone().filter(|_| !self.prints_csv()),
-        }
-    }
-
-    /// Whether CSV goes to stdout.
-    pub(crate) fn prints_csv(&self) -> bool {
-        self.csv.as_deref() == Some(Path::new(STDOUT))
-    }
-}
-
-/// Reads `2%`, `0.5 %` or `2`.
-pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
-    match number {
-        Ok(percent) if (0.0..=MARGIN_PERCENT_MAX).contains(&percent) => Ok(percent),
-        Ok(_) => Err("give between 0% and 100%".to_owned()),
-        Err(_) => Err("give a percentage such as 2%".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages_are_read_with_and_without_their_sign() {
-        for (text, expected) in [("2%", Some(2.0)), ("0.5 %", Some(0.5)), ("3", Some(3.0)), ("0", Some(0.0))]
-        {
-            assert_eq!(parse_percent(text).ok(), expected, "{text}");
-        }
-        for text in ["", "%", "-1%", "101", "nan", "two", "2%3"] {
-            assert!(parse_percent(text).is_err(), "{text}");
+            csv: self.csv.clone(),
         }
     }
 }

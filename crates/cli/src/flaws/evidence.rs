@@ -10,7 +10,7 @@ use toggles::SystemState;
 
 use super::arguments::JudgedArguments;
 use super::timing;
-use crate::arguments::Global;
+use crate::global::Global;
 
 /// A machine with the evidence on its flaws.
 pub(crate) struct Examined {

@@ -10,9 +10,9 @@ use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
 use record::{FlawEvidence, Reading};
 
 use super::arguments::JudgedArguments;
-use crate::arguments::Global;
-use crate::check_up::seed_of_now;
+use crate::global::Global;
 use crate::progress::Line;
+use crate::provenance::seed_of_now;
 
 /// What one probe takes, for the time left.
 const PROBE_TIME: Duration = Duration::from_millis(300);

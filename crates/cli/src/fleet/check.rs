@@ -12,8 +12,8 @@ use record::{FleetCheck, FleetStatus, FleetTable, FleetVerdict};
 use regex::Regex;
 
 use super::{plan, records};
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

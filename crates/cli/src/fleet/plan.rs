@@ -9,9 +9,11 @@ use fleet::inventory::Inventory;
 use fleet::node::NodeName;
 use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
 
-use crate::arguments::{Arguments, Global};
-use crate::check_up::seed_of_now;
+use crate::check_up::RunArguments;
+use crate::gate_flags::parsed_alone;
+use crate::global::Global;
 use crate::outcome::Outcome;
+use crate::provenance::seed_of_now;
 use crate::{output, store};
 
 /// Nodes of a rack at a time, where racks are known.
@@ -169,7 +171,7 @@ fn run_options(given: &[String]) -> anyhow::Result<Vec<String>> {
         anyhow::bail!("{word} is not for every node alike; leave it out after --");
     }
     let words = ["sidestep", "run"].into_iter().map(str::to_owned).chain(given.iter().cloned());
-    Arguments::parsed(words.map(Into::into)).map_err(|error| {
+    parsed_alone::<RunArguments>("run", words.map(Into::into)).map_err(|error| {
         let line =
             error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         anyhow::anyhow!("sidestep run does not take {}: {line}", given.join(" "))

@@ -3,15 +3,15 @@
 //! Others may write to the directory meanwhile: what is half written, no record, or a second copy of one is named and left out.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use fleet::rows::{Flattened, Names, Origin, flatten};
 use host::live::start_thread;
 use record::{FLEET_ROWS_SCHEMA, FleetRows, NodeRow, UnreadFile, decode_for_rows};
 
-use super::drop_directory::{Found, found_below};
 use crate::store;
 
 /// Records that one thread reads before what it made is taken: some megabytes.
@@ -20,6 +20,12 @@ const RECORDS_AT_A_TIME: usize = 32;
 const THREADS_MAX: usize = 16;
 /// A record without its raw windows has under a megabyte; with them, of many CPUs, a hundred times that.
 const RECORD_BYTES_MAX: u64 = 512 << 20;
+/// `DROP/3f/n1/FILE` is two deep; whoever collects several drops adds a few.
+const DEPTH_MAX: usize = 8;
+/// What records are called.
+const ENDINGS: [&str; 2] = [".json", ".json.zst"];
+/// What a record is called before it is whole.
+const UNFINISHED: &str = ".tmp";
 
 /// What became of one file.
 struct Read<T> {
@@ -110,4 +116,86 @@ fn read<T>(file: &Found, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Resul
         flatten(&record, Origin { file: &file.name, node: &file.node }).map_err(|why| why.to_string())?;
     let (node, states) = (rows.node.clone(), rows.states.len() as u64);
     Ok(Read { node, states, made: make(rows).map_err(|why| why.to_string())? })
+}
+
+/// A file that is called like a record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    /// Its path below the drop directory, as text.
+    name: String,
+    /// Where it is.
+    path: PathBuf,
+    /// The name of the folder that holds it: the node, if the record does not say.
+    node: String,
+}
+
+/// The files that are called like records, by name, and those that are known to be none.
+///
+/// # Errors
+/// The directory cannot be listed. A folder below it that cannot is a file that gives no rows.
+fn found_below(drop: &Path) -> anyhow::Result<(Vec<Found>, Vec<UnreadFile>)> {
+    let mut walk = Walk { drop, found: Vec::new(), unread: Vec::new() };
+    if let Err(why) = fs::read_dir(drop) {
+        let line = format!("cannot list {}: {why}; name a drop directory", drop.display());
+        return Err(anyhow::Error::new(why).context(line));
+    }
+    walk.enter(drop, 0);
+    walk.found.sort();
+    Ok((walk.found, walk.unread))
+}
+
+struct Walk<'d> {
+    drop: &'d Path,
+    found: Vec<Found>,
+    unread: Vec<UnreadFile>,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, folder: &Path, depth: usize) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.refuse(folder, format!("cannot be listed: {error}")),
+        };
+        // An entry that goes away while it is listed was never there.
+        for entry in entries.filter_map(Result::ok) {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if name.starts_with('.') {
+                continue;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            // Links are not followed: they may lead in circles, or out.
+            if kind.is_dir() {
+                if depth < DEPTH_MAX {
+                    self.enter(&path, depth + 1);
+                } else {
+                    self.refuse(&path, format!("lies more than {DEPTH_MAX} folders deep"));
+                }
+            } else if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+                if kind.is_file() {
+                    self.take(folder, path);
+                } else {
+                    self.refuse(&path, "is no regular file".to_owned());
+                }
+            } else if name.ends_with(UNFINISHED) && name.contains(".json") {
+                self.refuse(
+                    &path,
+                    "is half written: by a run that goes on, or was killed meanwhile".to_owned(),
+                );
+            }
+        }
+    }
+
+    fn take(&mut self, folder: &Path, path: PathBuf) {
+        let held_by = if folder == self.drop { path.file_stem() } else { folder.file_name() };
+        let node = held_by.unwrap_or_default().to_string_lossy().into_owned();
+        self.found.push(Found { name: self.name(&path), path, node });
+    }
+
+    fn refuse(&mut self, path: &Path, reason: String) {
+        self.unread.push(UnreadFile { file: self.name(path), reason });
+    }
+
+    fn name(&self, path: &Path) -> String {
+        path.strip_prefix(self.drop).unwrap_or(path).to_string_lossy().into_owned()
+    }
 }

@@ -1,18 +1,24 @@
 //! `sidestep fleet rows`: every record below a drop directory as rows, in the order of their files.
 
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use fleet::rows::{Flattened, RowForm};
+use host::live::WriteError;
 use record::{FleetRows, FleetTable};
 
 use super::records;
-use super::row_files::RowFiles;
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
+
+/// Bytes that are written at a time.
+const BUFFER_BYTES: usize = 1 << 20;
 
 const AFTER_HELP: &str = "\
 Files that give no rows are listed, in the table unread too: half written, no record, the same run twice. The columns of each table are \
@@ -101,7 +107,7 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
 }
 
 /// Whoever takes rows.
-pub(super) trait Taker {
+trait Taker {
     /// Whether it takes rows of a table.
     fn takes(&self, table: FleetTable) -> bool;
     /// Takes lines of JSON.
@@ -118,6 +124,80 @@ impl Taker for Printed {
 
     fn take(&mut self, _: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
         output::print(&String::from_utf8_lossy(lines))
+    }
+}
+
+/// Files in the making.
+struct RowFiles {
+    folder: PathBuf,
+    form: RowForm,
+    files: Vec<(FleetTable, Temporary, BufWriter<File>)>,
+}
+
+/// A file that goes when it is dropped.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Renamed by then, if all went well.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl RowFiles {
+    /// Makes the folder and begins every file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn begin(folder: &Path, form: RowForm) -> anyhow::Result<Self> {
+        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
+        fs::create_dir_all(folder)
+            .map_err(|source| WriteError::Directory { path: folder.to_owned(), source })?;
+        let begin = |table: FleetTable| -> anyhow::Result<_> {
+            let path = folder.join(format!("{table}.{}.{}.tmp", form.ending(), process::id()));
+            let file = File::create(&path).map_err(|source| failed(&path, source))?;
+            let (temporary, mut file) = (Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file));
+            let written = file.write_all(form.head(table).as_bytes());
+            written.map_err(|source| failed(&temporary.0, source))?;
+            Ok((table, temporary, file))
+        };
+        let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
+        Ok(Self { folder: folder.to_owned(), form, files: files? })
+    }
+
+    /// Puts every file in its place.
+    ///
+    /// # Errors
+    /// What could not be written; the files that were there stay.
+    fn finish(mut self) -> anyhow::Result<Vec<String>> {
+        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
+        for (_, temporary, file) in &mut self.files {
+            file.flush()
+                .and_then(|()| file.get_ref().sync_all())
+                .map_err(|source| failed(&temporary.0, source))?;
+        }
+        let mut names = Vec::new();
+        for (table, temporary, _) in &self.files {
+            let name = format!("{table}.{}", self.form.ending());
+            let path = self.folder.join(&name);
+            fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+}
+
+impl Taker for RowFiles {
+    fn takes(&self, _: FleetTable) -> bool {
+        true
+    }
+
+    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
+        let (_, temporary, file) = of_table.expect("every table has a file");
+        file.write_all(lines)
+            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
+            .context("the rows are not written")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use experiments::history::seconds_of_utc;
 use record::{GuardClass, GuardOutcome, GuardVerdict};
-use report::{Family, MetricsFormat, Sample, TestCase, TestResult, TestSuite};
+use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
 const VERDICTS: [(GuardVerdict, &str); 3] = [
     (GuardVerdict::AsBefore, "as_before"),
@@ -30,14 +30,14 @@ pub(super) fn metrics(found: &GuardOutcome) -> String {
     let changed = "Confirmed change of the cost of a class; slower is above zero.";
     let limit = "Smallest change of a class that a check can show.";
     let families = [
-        Family::gauge("verdict", "", is_one).of(verdicts),
-        Family::gauge("facts_changed", "", "Facts that differ from the baseline.").of([facts]),
-        Family::gauge("numbers_changed", "", "Numbers beyond their limits.").of([numbers]),
-        Family::gauge("change_ratio", "ratio", changed).of(of_classes(&change)),
-        Family::gauge("limit_ratio", "ratio", limit).of(of_classes(&|class| class.smallest_percent)),
-        Family::gauge("last_check_timestamp_seconds", "seconds", "When the last check began.").of(checked),
+        Family::gauge("verdict", is_one).of(verdicts),
+        Family::gauge("facts_changed", "Facts that differ from the baseline.").of([facts]),
+        Family::gauge("numbers_changed", "Numbers beyond their limits.").of([numbers]),
+        Family::gauge("change_ratio", changed).of(of_classes(&change)),
+        Family::gauge("limit_ratio", limit).of(of_classes(&|class| class.smallest_percent)),
+        Family::gauge("last_check_timestamp_seconds", "When the last check began.").of(checked),
     ];
-    report::metrics("sidestep_guard_", families, MetricsFormat::Prometheus)
+    report::metrics("sidestep_guard_", families)
 }
 
 /// The check as a suite of tests: the facts, and each class of numbers.

@@ -9,7 +9,7 @@ use std::path::Path;
 use clap::{Arg, Command};
 
 use super::{EXAMPLES, Example, GROUPS, example_lines};
-use crate::gate_flags;
+use crate::arguments;
 
 /// Where they are, from this crate.
 const FOLDER: &str = "../../docs/commands";
@@ -18,7 +18,7 @@ const OPTIONS: &str = "Options";
 
 /// All pages by file name.
 fn pages() -> BTreeMap<String, String> {
-    let mut command = gate_flags::command();
+    let mut command = arguments::definition();
     command.build();
     let mut index = "# Commands\n\nMade from the program's own help by `cargo xtask docs`. `sidestep` alone is `sidestep run`.\n".to_owned();
     let mut pages = BTreeMap::new();

@@ -8,9 +8,8 @@ use clap::Args;
 use toggles::Place;
 
 use super::export::Form;
-use crate::arguments::parse_budget;
-use crate::compare::parse_percent;
 use crate::forms::Forms;
+use crate::option_values::{parse_budget, parse_percent};
 use crate::program_arguments::{GROUP, ProgramArguments};
 
 /// Options of `place`.

@@ -12,8 +12,8 @@ use experiments::place::run_subject::RunSeen;
 use experiments::place::thread_table::{Counted, Key};
 use host::live;
 use machine::CpuSet;
-use probes::cores::CpuPair;
 use probes::cores::handover::{Handovers, handovers};
+use probes::plan::CpuPair;
 
 use super::Request;
 

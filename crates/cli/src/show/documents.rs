@@ -1,6 +1,7 @@
 //! Documents other than records, saved from `--json` or carried by a report, and their pages.
 
 use anyhow::Context;
+use record::{FieldError, read_document};
 use report::Page;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +13,7 @@ struct Kind {
     /// A field at its top that no other kind has.
     field: &'static str,
     /// Its page.
-    page: fn(Value) -> serde_json::Result<Page>,
+    page: fn(&Value) -> Result<Page, FieldError>,
 }
 
 /// Every kind whose document alone makes the page.
@@ -29,8 +30,8 @@ const KINDS: &[Kind] = &[
     Kind { name: "comparison of sockets", field: "subjects", page: |value| page(value, sockets_page) },
 ];
 
-fn page<T: DeserializeOwned>(value: Value, view: fn(&T) -> Page) -> serde_json::Result<Page> {
-    Ok(view(&serde_json::from_value(value)?))
+fn page<T: DeserializeOwned>(value: &Value, view: fn(&T) -> Page) -> Result<Page, FieldError> {
+    Ok(view(&read_document(value)?))
 }
 
 /// The rows alone: the records behind a comparison are not in it.
@@ -50,7 +51,7 @@ fn sockets_page(sockets: &record::Sockets) -> Page {
 pub(super) fn page_of(bytes: &[u8]) -> anyhow::Result<Option<(Value, Page)>> {
     let Ok(document) = serde_json::from_slice::<Value>(bytes) else { return Ok(None) };
     let Some(kind) = KINDS.iter().find(|kind| document.get(kind.field).is_some()) else { return Ok(None) };
-    let shown = (kind.page)(document.clone()).with_context(|| {
+    let shown = (kind.page)(&document).with_context(|| {
         format!("this {} cannot be read; show it with the version that wrote it", kind.name)
     })?;
     Ok(Some((document, shown)))

@@ -4,7 +4,7 @@ use clap::Args;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
 
 use super::{SimulateArguments, named, tell};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// Shorter runs show nothing, longer ones take minutes.

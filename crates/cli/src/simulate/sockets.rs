@@ -6,7 +6,7 @@ use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
 
 use super::{SimulateArguments, parse_clock, tell};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// Options of machines of linked sockets.
@@ -20,11 +20,8 @@ pub(crate) struct SocketArguments {
     #[arg(long, value_name = "A-B", value_parser = link)]
     remove_link: Vec<[usize; 2]>,
     /// The four sockets in a square, as on boards that leave links unused
-    #[arg(long, conflicts_with = "full_mesh")]
-    square: bool,
-    /// A link between any two sockets
     #[arg(long)]
-    full_mesh: bool,
+    square: bool,
     /// A directory that spares local reads the snoops (HT Assist)
     #[arg(long)]
     snoop_filter: bool,
@@ -40,7 +37,6 @@ impl SocketArguments {
             ("--add-link", !self.add_link.is_empty()),
             ("--remove-link", !self.remove_link.is_empty()),
             ("--square", self.square),
-            ("--full-mesh", self.full_mesh),
             ("--snoop-filter", self.snoop_filter),
             ("--clock", self.clock.is_some()),
         ];
@@ -52,7 +48,6 @@ impl SocketArguments {
             add: self.add_link.clone(),
             remove: self.remove_link.clone(),
             square: self.square,
-            full_mesh: self.full_mesh,
             snoop_filter: self.snoop_filter,
             core_hz: self.clock,
         }

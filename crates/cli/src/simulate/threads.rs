@@ -5,7 +5,7 @@ use clap::Args;
 use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
 
 use super::{SimulateArguments, named, tell};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 
 /// More threads than this per CPU say nothing new.

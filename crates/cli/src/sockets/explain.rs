@@ -10,8 +10,8 @@ use models::interconnect::SocketAccount;
 use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, decode_sockets};
 use serde::Serialize;
 
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::{output, store};
 
@@ -95,7 +95,7 @@ pub(super) fn load(path: &Path) -> anyhow::Result<(String, MeasuredSockets)> {
         ("standard input".to_owned(), bytes)
     } else {
         let (file, bytes) = store::read(path)?;
-        (super::matrix::file_name(&file), bytes)
+        (file_name(&file), bytes)
     };
     let measured = decode_sockets(&bytes).with_context(|| format!("cannot use {name}"))?;
     anyhow::ensure!(
@@ -103,4 +103,8 @@ pub(super) fn load(path: &Path) -> anyhow::Result<(String, MeasuredSockets)> {
         "cannot use {name}: it holds no CPU that was measured; measure with sidestep sockets --record DIR"
     );
     Ok((name, measured))
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }

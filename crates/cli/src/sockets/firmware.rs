@@ -14,8 +14,8 @@ use record::SocketLinks;
 use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 
 use super::matrix;
-use crate::arguments::Global;
 use crate::forms::Forms;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

@@ -7,7 +7,7 @@ use clap::Args;
 use host::Root;
 use models::interconnect::{Matrix, MatrixReading, Member, read_matrix};
 
-use super::explain;
+use super::explain::{self, file_name};
 use crate::store;
 
 /// A table of 1,024 CPUs with a dozen digits each has 20 MB.
@@ -94,10 +94,6 @@ fn of_machine(path: &Path) -> anyhow::Result<Given> {
     let machine = host::describe(&root, None);
     let matrix = Matrix::of_machine(&machine).with_context(|| format!("cannot use {}", path.display()))?;
     Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading: reading("SLIT", matrix) })
-}
-
-pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn standard_error(text: &str) -> Result<f64, String> {

@@ -12,12 +12,13 @@ use probes::session::Session;
 use record::{GateVerdict, Record, SocketVerdict};
 
 use super::explain::{self, ExpectArguments};
-use crate::arguments::{Global, parse_budget};
 use crate::forms::Forms;
+use crate::global::Global;
+use crate::option_values::parse_budget;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe};
+use crate::{describe, provenance};
 
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
@@ -97,7 +98,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let started = Instant::now();
     arguments.forms.ensure_writable()?;
     let machine = describe::live_machine();
-    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
     let good = arguments.expected.load()?;
     live::install_handlers()?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use toggles::{Consent, Place};
 
-use crate::arguments::parse_budget;
 use crate::forms::Forms;
+use crate::option_values::parse_budget;
 
 /// Options of `toggles`.
 #[derive(Debug, Clone, Args)]

@@ -14,7 +14,7 @@ use toggles::{
 
 use super::arguments::SetArguments;
 use super::{Described, SCHEMA, state};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

@@ -11,7 +11,7 @@ use toggles::{
 
 use super::SCHEMA;
 use super::arguments::{PlaceArguments, RevertArguments};
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

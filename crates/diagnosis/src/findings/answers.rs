@@ -5,8 +5,8 @@ use record::{Area, Finding, Record, Severity};
 
 use super::finding;
 
-/// Wrong results whose operands are told.
-const TOLD: usize = 3;
+/// Wrong results whose operands are named.
+const NAMED: usize = 3;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let mut cpus: Vec<_> =
@@ -21,7 +21,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         let mut finding = finding(Area::Cores, "wrong-results", Severity::Warning, text);
         let kept = record.cores.wrong.iter().filter(|one| one.cpu == cpu);
         finding.evidence = kept
-            .take(TOLD)
+            .take(NAMED)
             .map(|one| {
                 let heat = one.temperature_c.map_or_else(String::new, |heat| format!(" at {heat:.0} °C"));
                 let revision =

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use machine::{CpuId, Topology};
 use record::{Area, Finding, PairSlowdown, Record, Severity};
 
-use super::finding;
 use super::sharing::{CERTAIN_ABOVE, MOST_NAMED, interval, is_execution, line, shares, usable};
+use super::{Details, finding};
 use crate::column::sane;
 use crate::wording::measured;
 
@@ -88,9 +88,9 @@ fn doubt(record: &Record) -> &'static str {
 fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
     let topology = &record.machine.topology;
     let all = pairs(record, |pair| is_execution(pair) && are_siblings(topology, pair.a, pair.b));
-    let of = |wanted: Reading| -> Pairs<'_> {
+    let of = |sought: Reading| -> Pairs<'_> {
         all.iter()
-            .filter(|(_, seen)| reading(seen) == wanted)
+            .filter(|(_, seen)| reading(seen) == sought)
             .map(|(key, seen)| (*key, seen.clone()))
             .collect()
     };
@@ -100,23 +100,15 @@ fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} share a core; running together they cost each other nothing",
             named(apart.keys())
         );
-        let mut note = finding(Area::Cores, "claimed-core-apart", Severity::Notice, text);
-        note.evidence = evidence(record, &apart);
-        note.mechanism = Some(format!("they run on cores of their own: {} (inference)", doubt(record)));
-        note.prediction =
-            Some("two threads of one core: 1.3 to 2 times in at least one of these loops".to_owned());
-        note.remedy = Some(
-            "repeat it; if it stays so, use both as cores: sidestep place finds out whether that pays for a program"
-                .to_owned(),
-        );
-        found.push(note);
+        found.push(finding(Area::Cores, "claimed-core-apart", Severity::Notice, text).showing(evidence(record, &apart)).caused_by(format!("they run on cores of their own: {} (inference)", doubt(record))).expecting("two threads of one core: 1.3 to 2 times in at least one of these loops").fixed_by("repeat it; if it stays so, use both as cores: sidestep place finds out whether that pays for a program"));
     }
     if !open.is_empty() {
         let text =
             format!("too noisy to tell whether CPUs {} share a core, as the kernel says", named(open.keys()));
-        let mut verdict = finding(Area::Cores, "claimed-core-apart", Severity::Inconclusive, text);
-        verdict.evidence = evidence(record, &open);
-        found.push(verdict);
+        found.push(
+            finding(Area::Cores, "claimed-core-apart", Severity::Inconclusive, text)
+                .showing(evidence(record, &open)),
+        );
     }
 }
 
@@ -127,10 +119,10 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
     let is_one_core =
         |key: &(CpuId, CpuId)| cores.get(key).is_none_or(|seen| reading(seen) != Reading::Apart);
     let all = pairs(record, |pair| pair.resource == "l2");
-    let of = |claim: bool, wanted: Reading| -> Pairs<'_> {
+    let of = |claim: bool, sought: Reading| -> Pairs<'_> {
         let differs = |(a, b): (CpuId, CpuId)| share_l2(topology, a, b) == Some(claim);
         all.iter()
-            .filter(|(key, seen)| differs(**key) && reading(seen) == wanted && !is_one_core(key))
+            .filter(|(key, seen)| differs(**key) && reading(seen) == sought && !is_one_core(key))
             .map(|(key, seen)| (*key, seen.clone()))
             .collect()
     };
@@ -140,29 +132,23 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} have second-level caches of their own; reading what fits one, they slow each other",
             named(hidden.keys())
         );
-        let mut note = finding(Area::Cores, "hidden-shared-cache", Severity::Notice, text);
-        note.evidence = evidence(record, &hidden);
-        note.mechanism = Some(format!(
+        found.push(finding(Area::Cores, "hidden-shared-cache", Severity::Notice, text).showing(evidence(record, &hidden)).caused_by(format!(
             "one second level serves both, or each is smaller than claimed and both read from the level behind it: {} \
              (inference)",
             doubt(record)
-        ));
-        note.prediction = Some("separate second levels: 1.00 times".to_owned());
-        note.remedy = Some(
-            "compare the sizes that were found with those claimed (Memory hierarchy in the report), and repeat it".to_owned(),
-        );
-        found.push(note);
+        )).expecting("separate second levels: 1.00 times").fixed_by("compare the sizes that were found with those claimed (Memory hierarchy in the report), and repeat it"));
     }
     if !apart.is_empty() {
         let text = format!(
             "the kernel says that CPUs {} share a second-level cache; reading more than it holds, they cost each other nothing",
             named(apart.keys())
         );
-        let mut note = finding(Area::Cores, "claimed-cache-apart", Severity::Notice, text);
-        note.evidence = evidence(record, &apart);
-        note.mechanism = Some(format!("each has one of its own: {} (inference)", doubt(record)));
-        note.prediction = Some("two blocks of three quarters of one cache: well above 1 times".to_owned());
-        note.remedy = Some("do not place threads by this claim; repeat it first".to_owned());
-        found.push(note);
+        found.push(
+            finding(Area::Cores, "claimed-cache-apart", Severity::Notice, text)
+                .showing(evidence(record, &apart))
+                .caused_by(format!("each has one of its own: {} (inference)", doubt(record)))
+                .expecting("two blocks of three quarters of one cache: well above 1 times")
+                .fixed_by("do not place threads by this claim; repeat it first"),
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{Area, ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Record, Severity};
 
-use super::finding;
+use super::{Details, finding};
 use crate::column::sane;
 use crate::wording::measured;
 
@@ -103,8 +103,8 @@ fn paravirtual(record: &Record) -> Option<Finding> {
     }
     let monotonic = cheapest(record, |read| read.name == MONOTONIC)?;
     let text = "reading the clock costs more than it has to: kvm-clock is used, and tsc is offered";
-    let mut notice = finding(Area::Clocks, "clock-kvm", Severity::Notice, text.to_owned());
-    notice.evidence.push(format!("{} {}", monotonic.name, line(monotonic)));
+    let mut notice = finding(Area::Clocks, "clock-kvm", Severity::Notice, text.to_owned())
+        .showing([format!("{} {}", monotonic.name, line(monotonic))]);
     let compared = record.clock_cost.iter().filter_map(|cost| cost.clock_sources.as_ref());
     let rows =
         compared.flat_map(|costs| &costs.rows).filter(|row| row.read == MONOTONIC && row.source == "tsc");
@@ -140,13 +140,14 @@ fn price(record: &Record) -> Option<Finding> {
     } else {
         (Severity::Good, format!("reading the clock is cheap: {}", line(monotonic)))
     };
-    let mut verdict = finding(Area::Clocks, "clock-slow", severity, text);
-    verdict.evidence = [Some(monotonic), counter, call]
-        .into_iter()
-        .flatten()
-        .map(|read| format!("{} {}", read.name, line(read)))
-        .collect();
-    verdict.evidence.push(format!("clock source: {}", source.unwrap_or("unknown")));
+    let mut verdict = finding(Area::Clocks, "clock-slow", severity, text)
+        .showing(
+            [Some(monotonic), counter, call]
+                .into_iter()
+                .flatten()
+                .map(|read| format!("{} {}", read.name, line(read))),
+        )
+        .showing([format!("clock source: {}", source.unwrap_or("unknown"))]);
     if severity == Severity::Warning {
         verdict.mechanism = Some(mechanism(source));
         verdict.prediction = Some(
@@ -157,11 +158,11 @@ fn price(record: &Record) -> Option<Finding> {
     Some(verdict)
 }
 
-fn cheapest(record: &Record, wanted: impl Fn(&ClockRead) -> bool) -> Option<&ClockRead> {
+fn cheapest(record: &Record, is_meant: impl Fn(&ClockRead) -> bool) -> Option<&ClockRead> {
     record
         .clocks
         .iter()
-        .filter(|read| read.ns.is_finite() && read.ns > 0.0 && wanted(read))
+        .filter(|read| read.ns.is_finite() && read.ns > 0.0 && is_meant(read))
         .min_by(|a, b| a.ns.total_cmp(&b.ns))
 }
 

@@ -3,7 +3,7 @@
 use machine::CoreKind;
 use record::{Area, Finding, Quality, Record, Severity};
 
-use super::finding;
+use super::{Details, finding};
 use crate::wording::count;
 
 /// Stolen time above this share moves low quantiles, not only tails.
@@ -43,22 +43,16 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     throttled(record, found);
     unconverged(record, found);
     doubts(record, found);
+    neighbours(record, found);
 }
 
 fn steal(record: &Record, found: &mut Vec<Finding>) {
     let Some(share) = record.guards.steal_share.filter(|share| share.is_finite()) else { return };
     let shown = format!("{:.1} % of CPU time went to others", 100.0 * share);
     let mut verdict = if share >= STEAL_HIGH {
-        let mut doubtful = finding(
-            Area::Noise,
-            "steal-high",
-            Severity::Warning,
-            format!("the numbers are doubtful: {shown}"),
-        );
-        doubtful.mechanism =
-            Some("the hypervisor ran other guests on these CPUs while we measured".to_owned());
-        doubtful.remedy = Some("run again at a quieter time, or ask for dedicated CPUs".to_owned());
-        doubtful
+        finding(Area::Noise, "steal-high", Severity::Warning, format!("the numbers are doubtful: {shown}"))
+            .caused_by("the hypervisor ran other guests on these CPUs while we measured")
+            .fixed_by("run again at a quieter time, or ask for dedicated CPUs")
     } else if share >= STEAL_SEEN {
         finding(
             Area::Noise,
@@ -85,19 +79,12 @@ fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
     }
     let severity = if dropped > DROPPED_HIGH { Severity::Warning } else { Severity::Notice };
     let text = "other programs were busy while we measured".to_owned();
-    let mut busy = finding(Area::Noise, "busy-machine", severity, text);
-    busy.evidence.push(format!("other processes used {:.0} % of all CPU time", 100.0 * others));
-    busy.evidence.push(format!(
+    found.push(finding(Area::Noise, "busy-machine", severity, text).showing([format!("other processes used {:.0} % of all CPU time", 100.0 * others)]).showing([format!(
         "{} of {} windows set aside ({:.1} %)",
         guards.windows_dropped,
         guards.windows,
         100.0 * dropped
-    ));
-    busy.mechanism = Some(
-        "pre-empted windows are dropped; shared caches and memory channels are not seen and stay in the numbers".to_owned(),
-    );
-    busy.remedy = Some("stop them, or narrow the run: sidestep run --cpus LIST".to_owned());
-    found.push(busy);
+    )]).caused_by("pre-empted windows are dropped; shared caches and memory channels are not seen and stay in the numbers").fixed_by("stop them, or narrow the run: sidestep run --cpus LIST"));
 }
 
 fn frequency(record: &Record, found: &mut Vec<Finding>) {
@@ -127,14 +114,15 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, format!("the core clock agrees between CPUs: {:.2} GHz", fastest / GIGA))
     };
-    let mut verdict = finding(Area::Cores, "frequency-unstable", severity, text);
-    verdict
-        .evidence
-        .push(format!("control probe, slowest and fastest: {range}, {:.1} % apart", 100.0 * (ratio - 1.0)));
-    verdict.evidence.extend(record.cores.control.iter().filter_map(|control| {
-        let hertz = control.core_hz?.0;
-        Some(format!("CPU {}: {:.3} GHz by the control loop", control.cpu, hertz / GIGA))
-    }));
+    let mut verdict = finding(Area::Cores, "frequency-unstable", severity, text)
+        .showing([format!(
+            "control probe, slowest and fastest: {range}, {:.1} % apart",
+            100.0 * (ratio - 1.0)
+        )])
+        .showing(record.cores.control.iter().filter_map(|control| {
+            let hertz = control.core_hz?.0;
+            Some(format!("CPU {}: {:.3} GHz by the control loop", control.cpu, hertz / GIGA))
+        }));
     let policies: Vec<String> = record.machine.environment.frequency_policies.keys().cloned().collect();
     if severity != Severity::Good {
         verdict.mechanism = Some(if policies.is_empty() {
@@ -152,10 +140,11 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
 fn throttled(record: &Record, found: &mut Vec<Finding>) {
     let Some(events) = record.guards.throttle_events.filter(|events| *events > 0) else { return };
     let text = "the CPU throttled itself because of heat while we measured".to_owned();
-    let mut hot = finding(Area::Noise, "thermal-throttle", Severity::Warning, text);
-    hot.evidence.push(format!("{events} throttle events during the run"));
-    hot.remedy = Some("look after the cooling, then run again".to_owned());
-    found.push(hot);
+    found.push(
+        finding(Area::Noise, "thermal-throttle", Severity::Warning, text)
+            .showing([format!("{events} throttle events during the run")])
+            .fixed_by("look after the cooling, then run again"),
+    );
 }
 
 fn unconverged(record: &Record, found: &mut Vec<Finding>) {
@@ -177,13 +166,12 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, "the latency surface converged".to_owned())
     };
-    let mut verdict = finding(Area::Noise, "unconverged-cells", severity, text);
-    verdict.evidence.push(format!(
+    let mut verdict = finding(Area::Noise, "unconverged-cells", severity, text).showing([format!(
         "of {}: {unstable} ({:.0} %) with several states, {wide} ({:.0} %) with an interval wider than aimed for",
         count(cells.len(), "cell"),
         100.0 * share(unstable),
         100.0 * share(wide)
-    ));
+    )]);
     if severity != Severity::Good {
         verdict.remedy = Some("sidestep run --only memory --budget 5m".to_owned());
     }
@@ -210,9 +198,7 @@ pub(super) fn other_load(record: &Record) -> Vec<String> {
 fn doubts(record: &Record, found: &mut Vec<Finding>) {
     if let Some(reason) = &record.partial {
         let text = "the run stopped early: what is missing was not measured".to_owned();
-        let mut early = finding(Area::Run, "partial-run", Severity::Inconclusive, text);
-        early.evidence.push(reason.clone());
-        found.push(early);
+        found.push(finding(Area::Run, "partial-run", Severity::Inconclusive, text).showing([reason.clone()]));
     }
     if let [first, more @ ..] = record.guards.doubts.as_slice() {
         let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
@@ -220,5 +206,49 @@ fn doubts(record: &Record, found: &mut Vec<Finding>) {
         let mut doubtful = finding(Area::Noise, "doubtful-conditions", Severity::Inconclusive, text);
         doubtful.evidence.clone_from(&record.guards.doubts);
         found.push(doubtful);
+    }
+}
+
+/// What others took while the check-up ran, and whether this instance is worse than it has been.
+fn neighbours(record: &Record, found: &mut Vec<Finding>) {
+    let Some(neighbours) = &record.neighbours else { return };
+    if let Some(why) = &neighbours.give_back {
+        let mut back = finding(Area::Noise, "give-back", Severity::Warning, why.clone());
+        back.evidence.clone_from(&neighbours.shows);
+        back.mechanism = Some(
+            "a neighbour that stays, or a worse host: one run cannot tell them apart, and both last longer than it".to_owned(),
+        );
+        back.remedy = Some("run again in an hour; sidestep history shows each run".to_owned());
+        found.push(back);
+    }
+    if let (Some(first), false) = (neighbours.shows.first(), neighbours.at_work.is_empty()) {
+        found.push(
+            finding(Area::Noise, "neighbours", Severity::Notice, first.clone())
+                .showing(neighbours.shows.iter().skip(1).cloned())
+                .fixed_by("each row's value by epoch is in the record; run again at a quieter time"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Neighbours;
+
+    use super::*;
+
+    #[test]
+    fn evidence_for_giving_back_is_a_warning_and_a_quiet_run_no_finding() {
+        let judged = |neighbours: Option<Neighbours>| {
+            let mut found = Vec::new();
+            judge(&Record { neighbours, ..Record::default() }, &mut found);
+            found.iter().map(|finding| (finding.id.clone(), finding.severity)).collect::<Vec<_>>()
+        };
+        let shows = vec!["neighbours were at work in epoch 2 of 3: steal 4.0 %".to_owned()];
+        let quiet = Neighbours { shows: vec!["no sign of neighbours".to_owned()], ..Neighbours::default() };
+        assert!(judged(None).is_empty() && judged(Some(quiet)).is_empty());
+        let busy = Neighbours { shows, at_work: vec![2], ..Neighbours::default() };
+        assert_eq!(judged(Some(busy.clone())), [("neighbours".to_owned(), Severity::Notice)]);
+        let back = Neighbours { give_back: Some("there is reason".to_owned()), ..busy };
+        assert_eq!(judged(Some(back)).len(), 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{Answer, Area, Finding, FlawVerdict, Protection, Record, Severity, Special};
 
-use super::finding;
+use super::{Details, finding};
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     for verdict in &record.flaws {
@@ -11,11 +11,11 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         }
     }
     for text in &record.flaws_uneven {
-        let mut uneven = finding(Area::Flaws, "flaws-uneven", Severity::Warning, text.clone());
-        uneven.mechanism =
-            Some("a CPU without the bits or the microcode of the others lacks their workaround".into());
-        uneven.remedy = Some("update firmware and microcode, then compare: sidestep flaws".into());
-        found.push(uneven);
+        found.push(
+            finding(Area::Flaws, "flaws-uneven", Severity::Warning, text.clone())
+                .caused_by("a CPU without the bits or the microcode of the others lacks their workaround")
+                .fixed_by("update firmware and microcode, then compare: sidestep flaws"),
+        );
     }
     for (id, state, says, remedy) in STATES {
         let of_state: Vec<&FlawVerdict> = record
@@ -70,13 +70,12 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     let id = format!("{}-paid-{kind}", verdict.id);
     let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
     let evidence = &verdict.evidence;
-    let mut finding = finding(Area::Flaws, &id, Severity::Warning, text);
-    finding.evidence = vec![
+    let mut finding = finding(Area::Flaws, &id, Severity::Warning, text).showing([
         format!("{}: {}", verdict.id, verdict.title),
         format!("kernel: {}", evidence.kernel.says),
         format!("registers: {}", evidence.registers.says),
         format!("time: {}", evidence.time.says),
-    ];
+    ]);
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
     let switches: Vec<String> = verdict.switches.iter().map(ToString::to_string).collect();

@@ -12,7 +12,7 @@ use machine::CpuSet;
 use record::{Area, Finding, Quality, Record, Scope, Severity, StreamResult};
 use stats::STANDARD_ERRORS_OF_95;
 
-use super::finding;
+use super::{Details, finding};
 use crate::column::sane;
 use crate::wording::{count, rate};
 
@@ -74,9 +74,8 @@ fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding 
         if between_runs > MARGIN {
             let _ = write!(text, ", equal ones of a guest by up to {:.0} % in one run", 100.0 * between_runs);
         }
-        let mut unknown = finding(Area::Cores, "cpus-unequal", Severity::Inconclusive, text);
-        unknown.remedy = Some("sidestep run --only memory --budget 5m, on a quiet machine".to_owned());
-        unknown
+        finding(Area::Cores, "cpus-unequal", Severity::Inconclusive, text)
+            .fixed_by("sidestep run --only memory --budget 5m, on a quiet machine")
     } else {
         let cpus = count(results.len(), "CPU");
         let text = format!("{cpus} stream alike ({kernel} within {:.1} %)", 100.0 * spread);
@@ -193,16 +192,7 @@ fn unequal_cpus(record: &Record, kernel: &str, groups: &Groups<'_>) -> Finding {
         100.0 * difference.abs(),
         if rest.len() == 1 { "CPU".to_owned() } else { rest.len().to_string() }
     );
-    let mut different = finding(Area::Cores, "cpus-unequal", Severity::Warning, text);
-    different.evidence = exception.iter().take(MOST_NAMED).map(|result| line(result)).collect();
-    different.evidence.extend(rest.iter().take(MOST_NAMED).map(|result| line(result)));
-    different.mechanism = Some(where_they_sit(record, &cpus));
-    different.prediction = Some("equal CPUs stream alike within their intervals".to_owned());
-    different.remedy = Some(
-        "pin bandwidth-bound threads to the faster CPUs; sidestep run --only memory,cores --full measures longer"
-            .to_owned(),
-    );
-    different
+    finding(Area::Cores, "cpus-unequal", Severity::Warning, text).showing(exception.iter().take(MOST_NAMED).map(|result| line(result))).showing(rest.iter().take(MOST_NAMED).map(|result| line(result))).caused_by(where_they_sit(record, &cpus)).expecting("equal CPUs stream alike within their intervals").fixed_by("pin bandwidth-bound threads to the faster CPUs; sidestep run --only memory,cores --full measures longer")
 }
 
 /// What the unequal CPUs have in common and the others do not.

@@ -6,7 +6,6 @@ mod clocks;
 mod disturbance;
 mod flaws;
 mod inequality;
-mod neighbours;
 mod pages;
 mod sharing;
 mod sizes;
@@ -17,17 +16,16 @@ pub(crate) use disturbance::surface_is_doubtful;
 pub(crate) use sharing::BUSY_PORTS_BELOW;
 pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
 
-use record::{Area, Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity, Step};
 
 /// Where the methods are explained.
 pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 12] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 11] = [
         answers::judge,
         disturbance::judge,
-        neighbours::judge,
         flaws::judge,
         sizes::judge,
         sharing::judge,
@@ -47,12 +45,12 @@ pub fn findings(record: &Record) -> Vec<Finding> {
 }
 
 /// A finding of one sentence, still without evidence.
-fn finding(area: Area, id: &str, severity: Severity, text: String) -> Finding {
+fn finding(area: Area, id: &str, severity: Severity, text: impl Into<String>) -> Finding {
     Finding {
         id: id.to_owned(),
         area: Some(area),
         severity,
-        text,
+        text: text.into(),
         evidence: Vec::new(),
         mechanism: None,
         prediction: None,
@@ -60,4 +58,101 @@ fn finding(area: Area, id: &str, severity: Severity, text: String) -> Finding {
         steps: Vec::new(),
         source: Some(METHODOLOGY.to_owned()),
     }
+}
+
+/// What a finding says besides its sentence.
+trait Details: Sized {
+    /// The same with more evidence, a line each.
+    fn showing(self, evidence: impl IntoIterator<Item = String>) -> Self;
+    /// The same with what explains it.
+    fn caused_by(self, mechanism: impl Into<String>) -> Self;
+    /// The same with what was to be expected.
+    fn expecting(self, prediction: impl Into<String>) -> Self;
+    /// The same with what to do about it.
+    fn fixed_by(self, remedy: impl Into<String>) -> Self;
+}
+
+impl Details for Finding {
+    fn showing(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    fn caused_by(self, mechanism: impl Into<String>) -> Self {
+        Self { mechanism: Some(mechanism.into()), ..self }
+    }
+
+    fn expecting(self, prediction: impl Into<String>) -> Self {
+        Self { prediction: Some(prediction.into()), ..self }
+    }
+
+    fn fixed_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+/// Names what to do about every finding of a record: the command that settles it, uses it or reports it. They follow from what a
+/// finding says in the end, so they are named after the judge has taken back what cannot hold.
+pub(crate) fn name_steps(record: &mut Record) {
+    for finding in &mut record.findings {
+        finding.steps = steps(finding);
+        finding.area = finding.area.or_else(|| Some(earlier_area(&finding.id)));
+    }
+}
+
+/// What a finding is about that was written before findings said so.
+fn earlier_area(id: &str) -> Area {
+    let memory =
+        ["cache-sizes", "thp-off-cost", "huge-page-gain", "tlb-reach", "walk-cost", "loaded-latency"];
+    let noise = ["steal-high", "busy-machine", "busy-sibling", "thermal-throttle", "doubtful-conditions"];
+    match id {
+        "partial-run" => Area::Run,
+        "neighbours" | "give-back" | "unconverged-cells" => Area::Noise,
+        "memory-only-nodes" | "flat-distances" => Area::Memory,
+        _ if noise.contains(&id) => Area::Noise,
+        _ if memory.contains(&id) || id.starts_with("effective-") || id.starts_with("sockets-") => {
+            Area::Memory
+        }
+        _ if id.starts_with("flaws-") || id.contains("-paid-") => Area::Flaws,
+        _ if id.starts_with("clock-") => Area::Clocks,
+        _ => Area::Cores,
+    }
+}
+
+fn steps(finding: &Finding) -> Vec<Step> {
+    let step =
+        |purpose: &str, command: &str| Step { purpose: purpose.to_owned(), command: command.to_owned() };
+    let longer = |what: &str, command: &str| step(&format!("Measure {what} for longer"), command);
+    let memory = || longer("memory", "sidestep run --only memory --full");
+    let is_open = finding.severity == Severity::Inconclusive;
+    let named = match finding.id.as_str() {
+        // A CPU that computes wrong is to be seen again, taken out of use, and reported.
+        "wrong-results" => {
+            let again = step("See whether it errs again", "sidestep run --only cores,memory");
+            let remedy = finding.remedy.as_deref().and_then(|remedy| remedy.split_once(": "));
+            let report = step("Report operands and machine to its vendor", "sidestep show --json RECORD");
+            let without = remedy.map(|(purpose, command)| step(purpose, command));
+            return [Some(again), without, Some(report)].into_iter().flatten().collect();
+        }
+        "thp-off-cost" | "huge-page-gain" => {
+            step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program")
+        }
+        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
+            step("Repeat when the machine is quiet", "sidestep run --repeat 5")
+        }
+        "cpus-unequal" if is_open => longer("CPUs", "sidestep run --only memory --budget 5m"),
+        "cpus-unequal" => step("Find the best CPUs for a program", "sidestep place -- ./program"),
+        "hidden-siblings" if !is_open => {
+            step("Place threads by what CPUs share", "sidestep place -- ./program")
+        }
+        "hidden-siblings" | "claimed-core-apart" => longer("cores", "sidestep run --only cores --full"),
+        "sockets-unequal" if is_open => longer("sockets", "sidestep sockets --budget 1m"),
+        "sockets-unequal" => step("Explain the sockets", "sidestep sockets explain RECORD"),
+        "clock-counters" => step("See counters, faults and fixes", "sidestep clock check"),
+        "clock-slow" => step("Compare clock sources, as root", "sidestep clock cost --clocksources all"),
+        "unconverged-cells" | "cache-sizes" | "tlb-reach" => memory(),
+        id if id.starts_with("effective-") && is_open => memory(),
+        _ => return Vec::new(),
+    };
+    vec![named]
 }

@@ -3,7 +3,7 @@
 use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
 
-use super::finding;
+use super::{Details, finding};
 use crate::column::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
 use crate::translation::page_pair;
 use crate::wording::{measured, percent_within, rounded};
@@ -23,18 +23,18 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 /// The gain where no block was measured in both page sizes.
 fn no_pair(enabled: Option<&str>) -> Finding {
     let text = "gain of huge pages: not measured: no block in both page sizes".to_owned();
-    let mut unknown = finding(Area::Memory, "huge-page-gain", Severity::Inconclusive, text);
-    unknown.evidence.push(format!(
-        "transparent huge pages: {}",
-        enabled.unwrap_or("unknown (/sys/kernel/mm/transparent_hugepage cannot be read)")
-    ));
-    unknown.remedy = Some(match enabled {
-        Some("never") => {
-            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; then run again".to_owned()
-        }
-        _ => "sidestep run --full, on a machine with free memory in one piece".to_owned(),
-    });
-    unknown
+    finding(Area::Memory, "huge-page-gain", Severity::Inconclusive, text)
+        .showing([format!(
+            "transparent huge pages: {}",
+            enabled.unwrap_or("unknown (/sys/kernel/mm/transparent_hugepage cannot be read)")
+        )])
+        .fixed_by(match enabled {
+            Some("never") => {
+                "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; then run again"
+                    .to_owned()
+            }
+            _ => "sidestep run --full, on a machine with free memory in one piece".to_owned(),
+        })
 }
 
 fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
@@ -72,15 +72,14 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
             ("huge-page-gain", Severity::Inconclusive, text)
         }
     };
-    let mut verdict = finding(Area::Memory, id, severity, text);
-    verdict.evidence = vec![
+    let mut verdict = finding(Area::Memory, id, severity, text).showing([
         format!(
             "random chase in {block}: base pages {}, huge pages {}",
             measured(pair.base_ns, pair.base_interval, "ns"),
             measured(pair.huge_ns, pair.huge_interval, "ns")
         ),
         format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
-    ];
+    ]);
     if severity == Severity::Inconclusive {
         verdict.remedy = Some("sidestep ab --toggle thp".to_owned());
     }
@@ -117,10 +116,11 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     let levels = &record.levels.tlbs;
     if levels.is_empty() {
         let text = "TLB reach is unknown: no boundary stands out of the noise".to_owned();
-        let mut unknown = finding(Area::Memory, "tlb-reach", Severity::Inconclusive, text);
-        unknown.evidence.push(format!("{} page counts measured", record.memory.walks.len()));
-        unknown.remedy = Some("sidestep run --only memory --full, on a quiet machine".to_owned());
-        found.push(unknown);
+        found.push(
+            finding(Area::Memory, "tlb-reach", Severity::Inconclusive, text)
+                .showing([format!("{} page counts measured", record.memory.walks.len())])
+                .fixed_by("sidestep run --only memory --full, on a quiet machine"),
+        );
         return;
     }
     let disagrees = |level: &record::TlbLevel| {
@@ -144,21 +144,17 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Notice, format!("TLB reach by timing: {} entries; {silent}", sizes.join(" and ")))
     };
-    let mut reach = finding(Area::Memory, "tlb-reach", severity, text);
-    reach.evidence = levels
-        .iter()
-        .map(|level| {
-            let claim =
-                level.claimed_entries.map_or("no claim".to_owned(), |claim| format!("CPUID says {claim}"));
-            format!(
-                "level {}: {} entries {:.0}, {claim}; a miss adds {}",
-                level.level,
-                level.entries,
-                level.entries_interval,
-                measured(level.miss_ns, level.miss_interval, "ns")
-            )
-        })
-        .collect();
+    let mut reach = finding(Area::Memory, "tlb-reach", severity, text).showing(levels.iter().map(|level| {
+        let claim =
+            level.claimed_entries.map_or("no claim".to_owned(), |claim| format!("CPUID says {claim}"));
+        format!(
+            "level {}: {} entries {:.0}, {claim}; a miss adds {}",
+            level.level,
+            level.entries,
+            level.entries_interval,
+            measured(level.miss_ns, level.miss_interval, "ns")
+        )
+    }));
     if severity == Severity::Notice && claimed {
         reach.mechanism = Some(
             "a guest whose memory the host backs with other page sizes, a shared TLB, or a model that CPUID describes wrongly \
@@ -174,9 +170,8 @@ fn walks(record: &Record, found: &mut Vec<Finding>) {
     let (Some(walk), Some(interval)) = (record.levels.walk_ns, record.levels.walk_interval) else { return };
     let guest = record.machine.identity.hypervisor.is_some();
     let text = format!("missing every TLB costs {} per load", measured(walk, interval, "ns"));
-    let mut cost = finding(Area::Memory, "walk-cost", Severity::Notice, text);
-    cost.evidence
-        .push(format!("paired chains, page tables in the caches: {}", measured(walk, interval, "ns")));
+    let mut cost = finding(Area::Memory, "walk-cost", Severity::Notice, text)
+        .showing([format!("paired chains, page tables in the caches: {}", measured(walk, interval, "ns"))]);
     if let Some((difference, between, block)) = order_difference(record) {
         cost.evidence.push(format!(
             "random against page-confined order in {block}: {}",

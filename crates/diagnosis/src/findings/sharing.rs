@@ -6,7 +6,7 @@ use machine::CpuId;
 use record::{Area, Finding, LineTransfer, PairSlowdown, Record, Severity};
 use stats::Interval;
 
-use super::finding;
+use super::{Details, finding};
 use crate::column::sane;
 use crate::wording::{count, measured};
 
@@ -84,19 +84,7 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
         let pairs = distinct(sharing.iter().copied().copied());
         let named: Vec<String> = pairs.iter().take(MOST_NAMED).map(|(a, b)| format!("{a} and {b}")).collect();
         let text = format!("CPUs {} share one core, which the machine does not say", named.join(", "));
-        let mut hidden = finding(Area::Cores, "hidden-siblings", Severity::Warning, text);
-        hidden.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
-        hidden.mechanism = Some(
-            "their loops saturate the same execution ports: two hardware threads of one core, shown as two cores"
-                .to_owned(),
-        );
-        hidden.prediction =
-            Some("separate cores: 1.00 times; two threads of one core: 1.3 to 2 times".to_owned());
-        hidden.remedy = Some(
-            "count them as one core; in a guest ask for CPUs with the host's topology exposed, or one vCPU per core"
-                .to_owned(),
-        );
-        found.push(hidden);
+        found.push(finding(Area::Cores, "hidden-siblings", Severity::Warning, text).showing(sharing.iter().take(MOST_NAMED).map(|pair| line(pair))).caused_by("their loops saturate the same execution ports: two hardware threads of one core, shown as two cores").expecting("separate cores: 1.00 times; two threads of one core: 1.3 to 2 times").fixed_by("count them as one core; in a guest ask for CPUs with the host's topology exposed, or one vCPU per core"));
         return;
     }
     let open: Vec<&&PairSlowdown> =
@@ -143,11 +131,12 @@ fn front_ends(record: &Record, found: &mut Vec<Finding>) {
         .collect();
     let Some(first) = sharing.first() else { return };
     let text = format!("CPUs {} and {} have cores of their own but share the front end", first.a, first.b);
-    let mut module = finding(Area::Cores, "shared-front-end", Severity::Notice, text);
-    module.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
-    module.mechanism = Some("one fetch and decode unit feeds both: a module".to_owned());
-    module.remedy = Some("put busy threads on different modules first".to_owned());
-    found.push(module);
+    found.push(
+        finding(Area::Cores, "shared-front-end", Severity::Notice, text)
+            .showing(sharing.iter().take(MOST_NAMED).map(|pair| line(pair)))
+            .caused_by("one fetch and decode unit feeds both: a module")
+            .fixed_by("put busy threads on different modules first"),
+    );
 }
 
 fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
@@ -161,18 +150,15 @@ fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = format!("{} got only part of a core: execution ports were busy", count(hit.len(), "CPU"));
-    let mut busy = finding(Area::Noise, "busy-sibling", Severity::Warning, text);
-    busy.evidence = hit
-        .iter()
-        .take(MOST_NAMED)
-        .map(|control| {
+    let mut busy = finding(Area::Noise, "busy-sibling", Severity::Warning, text).showing(
+        hit.iter().take(MOST_NAMED).map(|control| {
             format!(
                 "CPU {}: {:.0} % of the best port loop on this machine",
                 control.cpu,
                 100.0 * control.core_share
             )
-        })
-        .collect();
+        }),
+    );
     let cpus: Vec<CpuId> = hit.iter().map(|control| control.cpu).collect();
     busy.mechanism =
         Some(format!("the clock is steady and throughput is down: {}", who_uses_ports(record, &cpus)));
@@ -197,8 +183,8 @@ fn who_uses_ports(record: &Record, cpus: &[CpuId]) -> &'static str {
 /// The two protocols of a bounced line, as published numbers differ by a factor of two for want of this.
 fn protocols(record: &Record, found: &mut Vec<Finding>) {
     let of = |protocol: &str| -> Vec<&LineTransfer> {
-        let wanted = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
-        record.cores.line_transfer.iter().filter(wanted).collect()
+        let is_usable = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
+        record.cores.line_transfer.iter().filter(is_usable).collect()
     };
     let typical = |hops: &[&LineTransfer]| {
         let middle = stats::median(&hops.iter().map(|hop| hop.ns).collect::<Vec<_>>())?;
@@ -211,11 +197,10 @@ fn protocols(record: &Record, found: &mut Vec<Finding>) {
         "a line moves between CPUs in {:.0} ns by compare-and-swap and in {:.0} ns by read-then-write",
         swap.0, message.0
     );
-    let mut note = finding(Area::Cores, "line-transfer-protocol", Severity::Notice, text);
-    note.evidence = vec![
+    let mut note = finding(Area::Cores, "line-transfer-protocol", Severity::Notice, text).showing([
         format!("compare-and-swap {}, one way, typical pair", measured(swap.0, swap.1, "ns")),
         format!("read-then-write {}, one way, typical pair", measured(message.0, message.1, "ns")),
-    ];
+    ]);
     if message.1.low > TWO_TRIPS_ABOVE * swap.1.high {
         note.mechanism = Some(
             "a spinning compare-and-swap asks for ownership at once; a message is first read shared, then upgraded: two trips"

@@ -5,7 +5,7 @@ use record::{Area, Finding, Level, Quality, Record, Severity};
 use stats::text::listed;
 
 use super::disturbance::other_load;
-use super::finding;
+use super::{Details, finding};
 use crate::caches::sizes_by_page;
 use crate::column::Columns;
 use crate::wording::{measured, rounded, size};
@@ -30,16 +30,18 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         let names: Vec<&str> = agree.iter().map(|level| level.name.as_str()).collect();
         let (verb, claims) = if names.len() == 1 { ("is", "its claim") } else { ("are", "their claims") };
         let text = format!("{} {verb} consistent with {claims}", listed(&names, "and"));
-        let mut good = finding(Area::Memory, "cache-sizes", Severity::Good, text);
-        good.evidence = agree.iter().filter_map(|level| line(level)).collect();
-        found.push(good);
+        found.push(
+            finding(Area::Memory, "cache-sizes", Severity::Good, text)
+                .showing(agree.iter().filter_map(|level| line(level))),
+        );
     }
     if caches.is_empty() && !record.memory.latency.is_empty() {
         let text = "the latency surface shows no distinguishable levels".to_owned();
-        let mut unknown = finding(Area::Memory, "cache-sizes", Severity::Inconclusive, text);
-        unknown.evidence.push(format!("{} cells measured", record.memory.latency.len()));
-        unknown.remedy = Some("sidestep run --only memory --full".to_owned());
-        found.push(unknown);
+        found.push(
+            finding(Area::Memory, "cache-sizes", Severity::Inconclusive, text)
+                .showing([format!("{} cells measured", record.memory.latency.len())])
+                .fixed_by("sidestep run --only memory --full"),
+        );
     }
 }
 
@@ -113,10 +115,10 @@ fn disagreement(record: &Record, level: &Level) -> Finding {
     };
     // A larger cache than claimed does no harm.
     let severity = if smaller { Severity::Warning } else { Severity::Notice };
-    let mut different = finding(Area::Memory, &id, severity, text);
-    different.evidence = evidence(record, level);
-    different.prediction = Some(format!("{} fits up to {claim} if the claim holds", level.name));
-    different.mechanism = Some(mechanism(record, level, smaller));
+    let mut different = finding(Area::Memory, &id, severity, text)
+        .showing(evidence(record, level))
+        .expecting(format!("{} fits up to {claim} if the claim holds", level.name))
+        .caused_by(mechanism(record, level, smaller));
     if smaller {
         different.remedy = Some(format!(
             "size working sets by {}, not by what sysfs says; the rest is for whoever runs the host (cache \
@@ -194,15 +196,7 @@ fn unseen(record: &Record) -> Option<Finding> {
             "no {name} to be seen: the machine claims {claim}, loads pass from {} to memory",
             before.name
         );
-        let mut gone = finding(Area::Memory, &id, Severity::Warning, text);
-        gone.evidence = vec![line(before).unwrap_or_else(|| latency(before)), latency(last)];
-        gone.mechanism = Some(
-            "it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)"
-                .to_owned(),
-        );
-        gone.prediction = Some(format!("a plateau of its own up to {claim}"));
-        gone.remedy = Some(format!("do not count on {claim}; size working sets by {}", before.name));
-        return Some(gone);
+        return Some(finding(Area::Memory, &id, Severity::Warning, text).showing([line(before).unwrap_or_else(|| latency(before)), latency(last)]).caused_by("it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)").expecting(format!("a plateau of its own up to {claim}")).fixed_by(format!("do not count on {claim}; size working sets by {}", before.name)));
     }
     let withheld = record.levels.withheld.iter().find(|one| one.what == format!("size of {name}"));
     let text = match withheld {

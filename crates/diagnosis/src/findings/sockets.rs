@@ -3,7 +3,7 @@
 use models::interconnect::{Matrix, SocketAccount, Verdict, contrast};
 use record::{Area, Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
 
-use super::finding;
+use super::{Details, finding};
 use crate::socket_gate::socket_gate;
 use crate::sockets::{socket_account, socket_matrix};
 use crate::wording::count;
@@ -23,19 +23,21 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
             count(inference.nodes.len(), "node"),
             links.join(" ")
         );
-        let mut graph = finding(Area::Memory, "sockets-links", Severity::Notice, text);
-        graph.evidence.push(format!("{:.1} ns root mean square are left over", inference.rms));
-        graph.remedy = Some(EXPLAIN.to_owned());
-        found.push(graph);
+        found.push(
+            finding(Area::Memory, "sockets-links", Severity::Notice, text)
+                .showing([format!("{:.1} ns root mean square are left over", inference.rms)])
+                .fixed_by(EXPLAIN.to_owned()),
+        );
     }
     let slit = Matrix::of_machine(&record.machine).ok();
     if let Some(text) = slit.and_then(|slit| contrast(&slit, &measured, &inference)) {
-        let mut differs = finding(Area::Memory, "sockets-firmware", Severity::Notice, text);
-        differs.mechanism = Some(
-            "the kernel places memory and threads by SLIT; where it is wrong, so are its choices".to_owned(),
+        found.push(
+            finding(Area::Memory, "sockets-firmware", Severity::Notice, text)
+                .caused_by(
+                    "the kernel places memory and threads by SLIT; where it is wrong, so are its choices",
+                )
+                .fixed_by("sidestep sockets firmware compares all sources"),
         );
-        differs.remedy = Some("sidestep sockets firmware compares all sources".to_owned());
-        found.push(differs);
     }
 }
 
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn where_a_cpu_differs_from_itself_by_more_than_a_link_no_links_are_told() {
-        let is_told = |aa_half_width: f64| {
+        let is_known = |aa_half_width: f64| {
             let mut sockets = record(SocketVerdict::Inconclusive).sockets.expect("it has sockets");
             sockets.equality.push(SubjectEquality {
                 quantity: "latency".to_owned(),
@@ -129,7 +131,7 @@ mod tests {
             });
             socket_account(&sockets, None).graph.is_some()
         };
-        assert_eq!([0.005, 0.4].map(is_told), [true, false]);
+        assert_eq!([0.005, 0.4].map(is_known), [true, false]);
     }
 
     fn found(verdict: SocketVerdict) -> Vec<(String, Severity)> {

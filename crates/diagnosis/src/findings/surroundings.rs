@@ -3,7 +3,7 @@
 use machine::Bytes;
 use record::{Area, ChaseOrder, Conditions, Finding, Record, Severity};
 
-use super::finding;
+use super::{Details, finding};
 use crate::column::{is_latency, sane};
 use crate::wording::{count, measured};
 
@@ -40,16 +40,14 @@ fn disagreements(record: &Record, found: &mut Vec<Finding>) {
         "what describes this machine contradicts itself"
     };
     let text = format!("{both} on {}", subjects.join(", "));
-    let mut verdict = finding(Area::Cores, "sysfs-cpuid-disagree", Severity::Notice, text);
-    verdict.evidence = disagreements.iter().map(machine::Disagreement::sentence).collect();
-    verdict.mechanism = Some(
-        "a hypervisor filters one of the two, or firmware describes another part (inference)".to_owned(),
+    found.push(
+        finding(Area::Cores, "sysfs-cpuid-disagree", Severity::Notice, text)
+            .showing(disagreements.iter().map(machine::Disagreement::sentence))
+            .caused_by("a hypervisor filters one of the two, or firmware describes another part (inference)")
+            .fixed_by(
+                "hwloc-gather-topology and hwloc-gather-cpuid (package hwloc) record both for a bug report",
+            ),
     );
-    verdict.remedy = Some(
-        "hwloc-gather-topology and hwloc-gather-cpuid (package hwloc) record both for a bug report"
-            .to_owned(),
-    );
-    found.push(verdict);
 }
 
 fn limits(record: &Record, found: &mut Vec<Finding>) {
@@ -84,8 +82,7 @@ fn limits(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = "this process may use only part of the machine".to_owned();
-    let mut limited = finding(Area::Cores, "limited", severity, text);
-    limited.evidence = evidence;
+    let mut limited = finding(Area::Cores, "limited", severity, text).showing(evidence);
     limited.mechanism = (severity == Severity::Warning).then(|| {
         "a quota stops all threads for part of each period: times near the period are stretched".to_owned()
     });
@@ -102,10 +99,11 @@ fn nodes(record: &Record, found: &mut Vec<Finding>) {
         .collect();
     if !without_cpus.is_empty() {
         let text = format!("{} without CPUs", count(without_cpus.len(), "memory node"));
-        let mut far = finding(Area::Memory, "memory-only-nodes", Severity::Notice, text);
-        far.evidence = without_cpus;
-        far.mechanism = Some("memory of another kind, such as CXL, HBM or persistent memory".to_owned());
-        found.push(far);
+        found.push(
+            finding(Area::Memory, "memory-only-nodes", Severity::Notice, text)
+                .showing(without_cpus)
+                .caused_by("memory of another kind, such as CXL, HBM or persistent memory"),
+        );
     }
     let with_cpus: Vec<_> = nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
     let flat = with_cpus.len() > 1
@@ -114,11 +112,11 @@ fn nodes(record: &Record, found: &mut Vec<Finding>) {
         });
     if flat {
         let text = format!("firmware says that all {} nodes are equally near", with_cpus.len());
-        let mut claim = finding(Area::Memory, "flat-distances", Severity::Notice, text);
-        claim.evidence.push("every ACPI SLIT distance is 10".to_owned());
-        claim.mechanism =
-            Some("a table that was never filled in: the scheduler places memory blindly".to_owned());
-        found.push(claim);
+        found.push(
+            finding(Area::Memory, "flat-distances", Severity::Notice, text)
+                .showing(["every ACPI SLIT distance is 10".to_owned()])
+                .caused_by("a table that was never filled in: the scheduler places memory blindly"),
+        );
     }
 }
 
@@ -159,8 +157,7 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
     } else {
         (Severity::Good, format!("idle CPUs wake: {within}, after {idle} of idling at worst"))
     };
-    let mut verdict = finding(Area::Cores, "wake-slow", severity, text);
-    verdict.evidence.push(evidence);
+    let mut verdict = finding(Area::Cores, "wake-slow", severity, text).showing([evidence]);
     match severity {
         Severity::Warning => {
             let (mechanism, remedy) = why_slow(record, slowest.ns);
@@ -230,20 +227,21 @@ fn loaded(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let text = format!("memory latency rises {:.1} times under load", busy.ns / idle.ns);
-    let mut verdict = finding(Area::Memory, "loaded-latency", Severity::Notice, text);
-    verdict.evidence = vec![
-        format!(
-            "idle {}, {}",
-            measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns"),
-            chased(idle.block_bytes, idle.page_bytes)
-        ),
-        format!(
-            "{} streaming {:.1} GB/s: {}",
-            count(busy.loading.len(), "CPU"),
-            busy.load_bytes_per_s / 1.0e9,
-            measured(busy.ns, sane(busy.spread.interval, busy.ns), "ns")
-        ),
-    ];
-    verdict.mechanism = Some("requests queue at the memory controller or at the link to it".to_owned());
-    found.push(verdict);
+    found.push(
+        finding(Area::Memory, "loaded-latency", Severity::Notice, text)
+            .showing([
+                format!(
+                    "idle {}, {}",
+                    measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns"),
+                    chased(idle.block_bytes, idle.page_bytes)
+                ),
+                format!(
+                    "{} streaming {:.1} GB/s: {}",
+                    count(busy.loading.len(), "CPU"),
+                    busy.load_bytes_per_s / 1.0e9,
+                    measured(busy.ns, sane(busy.spread.interval, busy.ns), "ns")
+                ),
+            ])
+            .caused_by("requests queue at the memory controller or at the link to it"),
+    );
 }

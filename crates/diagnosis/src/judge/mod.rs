@@ -47,7 +47,7 @@ pub fn judge(record: &mut Record) {
     values(record, &mut levels);
     record.levels = levels;
     statements(record);
-    crate::steps::name_steps(record);
+    crate::findings::name_steps(record);
 }
 
 /// Applies the rules for values to levels of a record.

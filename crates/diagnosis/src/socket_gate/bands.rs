@@ -97,7 +97,7 @@ pub(super) fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
 pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
     let mut bands = Vec::new();
     let noise = [sockets, good].map(widest_aa);
-    let is_told = noise.iter().all(|aa| aa.is_some_and(|aa| aa <= MARGIN));
+    let is_known = noise.iter().all(|aa| aa.is_some_and(|aa| aa <= MARGIN));
     let half = MARGIN + noise.iter().flatten().sum::<f64>() + two_runs(sockets, good);
     for (subject, other) in pairs(sockets, good) {
         for (kind, measured) in [(LATENCY, own_latency as Reader), (TRIAD, own_triad)] {
@@ -105,7 +105,7 @@ pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
                 continue;
             };
             let mut band = kind.band(subject, own, expected.value, half);
-            band.is_outside &= is_told && (kind.worse == Worse::Higher || are_rates_steady(sockets, good));
+            band.is_outside &= is_known && (kind.worse == Worse::Higher || are_rates_steady(sockets, good));
             bands.push(band);
         }
     }

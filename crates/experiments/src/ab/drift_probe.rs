@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clock::{TickRate, begin, end};
 use host::live::{Disturbance, snapshot};
-use kernels::{MULTIPLIES_PER_ROUND, has_core_loops, multiply_chain};
+use kernels::{MULTIPLIES_PER_ROUND, multiply_chain};
 use stats::Random;
 
 use super::subject::GuardSpec;
@@ -93,11 +93,8 @@ impl DriftProbe {
     }
 }
 
-/// Ticks of the arithmetic; not a number on an architecture without a loop for it, which no tolerance is held against.
+/// Ticks of the arithmetic.
 fn arithmetic() -> f64 {
-    if !has_core_loops() {
-        return f64::NAN;
-    }
     fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS))))
 }
 

@@ -86,7 +86,7 @@ impl ProbeSubjectError {
 /// One row: a probe that all states share, or one for each that has buffers of its own.
 struct Row {
     spec: RowSpec,
-    probes: Vec<Box<dyn ShortProbe>>,
+    probes: Vec<ShortProbe>,
     layout: Layout,
 }
 
@@ -206,7 +206,7 @@ impl ProbeSubject {
             let spec = RowSpec {
                 name: kind.name().to_owned(),
                 group: if is_control { "control" } else { "probe" }.to_owned(),
-                unit: probes[0].unit().to_owned(),
+                unit: ShortProbe::UNIT.to_owned(),
                 better: Better::Lower,
                 moved_by: if is_control { Factors::NONE } else { Factors::ONE },
                 zero: "",

@@ -4,7 +4,8 @@ use machine::counted;
 use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict};
 use stats::text::signed_percent;
 
-use super::tables::{Node, Tables};
+use super::node::Node;
+use super::tables::Tables;
 use super::{FEWEST_NODES, is_rare};
 
 /// Names in a sentence.

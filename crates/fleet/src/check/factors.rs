@@ -7,7 +7,7 @@ use stats::{FEWEST_UNITS, median};
 
 use super::Place;
 use super::gathered::{CheckUps, Gathered, Interned, Run};
-use super::tables::Node;
+use super::node::Node;
 
 /// Settings that are columns of nodes as well.
 const COLUMNS: [&str; 2] = ["thp", "smt"];

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use record::FleetPlace;
 
-use super::tables::Node;
+use super::node::Node;
 
 /// Digits that numbers in names are padded to, so that `n10` stands behind `n9`.
 const DIGITS: usize = 20;

@@ -8,7 +8,8 @@ use stats::{
     BEYOND_SPREADS, Crossing, Deviations, Explained, FEWEST_UNITS, Oddity, Outliers, median, peeled,
 };
 
-use super::tables::{Node, Tables};
+use super::node::Node;
+use super::tables::Tables;
 use super::{ALIKE, ALL_METRICS, FEWEST_NODES, places, repeats};
 
 /// Metrics named of each finding.

@@ -8,6 +8,7 @@ use stats::{Deviations, median, median_absolute_deviation};
 use super::Place;
 use super::factors::{Level, Minority, Places, levels, minorities};
 use super::gathered::{CheckUps, Gathered, Run};
+use super::node::Node;
 
 /// From this share of all CPUs on that other programs used a node is busy: as a check-up doubts itself.
 const OTHERS_MOST: f64 = 0.15;
@@ -23,24 +24,6 @@ pub(super) struct Stratum {
     pub(super) cpu_model: String,
     pub(super) preset: String,
     pub(super) kernel_set_version: u32,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) stratum: usize,
-    pub(super) name: String,
-    pub(super) run_id: String,
-    pub(super) started_utc: String,
-    pub(super) runs: usize,
-    pub(super) is_two_machines: bool,
-    pub(super) is_busy: bool,
-    pub(super) is_guest: bool,
-    pub(super) others_share: Option<f64>,
-    pub(super) steal_share: Option<f64>,
-    pub(super) is_partial: bool,
-    pub(super) rack: Option<String>,
-    pub(super) chassis: Option<String>,
-    pub(super) slot: Option<String>,
 }
 
 #[derive(Debug, Clone)]

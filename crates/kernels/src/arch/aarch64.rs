@@ -15,12 +15,17 @@ mod vector;
 
 pub(crate) use atomics::{ATOMIC_ADDS, swaps};
 pub(crate) use chase::PARALLEL_WALKS;
-pub(crate) use core_loops::{CORE, walk, walk_offsets};
+pub(crate) use core_loops::{
+    add_rounds, divisions, forward_rounds, multiply_rounds, rotate_rounds, step_rounds, walk, walk_offsets,
+};
 pub(crate) use vector::VECTORS;
 
 use crate::cursor::Link;
 use crate::isa::Isa;
 use crate::picture::{Numbers, Picture};
+
+/// There is no loop of [`front_end`](crate::front_end).
+pub(crate) const FRONT_END: Option<fn(u64) -> u64> = None;
 
 /// Whether this CPU has the instructions; Linux on arm64 runs on no CPU without Advanced SIMD that Rust's target supports.
 pub(crate) fn has(isa: Isa) -> bool {

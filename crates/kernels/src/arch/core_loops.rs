@@ -1,7 +1,7 @@
 //! Chains in registers and through memory, written once: an architecture gives its instructions, and a frame that repeats them
 //! (`rounds!`).
 
-/// Defines the loops and `CORE`, which lists them. Operands of the instructions: what the functions below name.
+/// Defines the loops, each of at least one round. Operands of the instructions: what the functions below name.
 macro_rules! core_loops {
     (
         multiply: [$($multiply:literal),+],
@@ -12,27 +12,16 @@ macro_rules! core_loops {
         bypass: [$($bypass:literal),+],
         walk: [$($walk:literal),+],
         walk_offsets: [$($walk_offsets:literal),+],
-        front_end: $front_end:expr,
     ) => {
         use core::arch::asm;
 
-        use crate::arch::CoreLoops;
         use crate::cursor::Link;
         use crate::loop_constants::{
             BYPASS_FACTOR, MULTIPLY_FACTOR, ROTATE_START, ROTATION_BITS, SLOT_SHIFT, mask_of,
         };
 
-        pub(crate) const CORE: CoreLoops = CoreLoops {
-            multiply: Some(multiply_rounds),
-            rotate: Some(rotate_rounds),
-            ports: Some(add_rounds),
-            forward: Some(forward_rounds),
-            divide: Some(divisions),
-            bypass: Some(step_rounds),
-            front_end: $front_end,
-        };
-
-        fn multiply_rounds(rounds: u64) -> u32 {
+        /// The product of [`multiply`](crate::multiply).
+        pub(crate) fn multiply_rounds(rounds: u64) -> u32 {
             let mut product = MULTIPLY_FACTOR;
             // SAFETY: registers only, all named.
             unsafe {
@@ -47,7 +36,8 @@ macro_rules! core_loops {
             product
         }
 
-        fn rotate_rounds(rounds: u64) -> u64 {
+        /// The word of [`rotate`](crate::rotate).
+        pub(crate) fn rotate_rounds(rounds: u64) -> u64 {
             let mut value = ROTATE_START;
             // SAFETY: registers only, all named.
             unsafe {
@@ -62,7 +52,8 @@ macro_rules! core_loops {
             value
         }
 
-        fn add_rounds(rounds: u64) -> [u64; 8] {
+        /// The sums of [`ports`](crate::ports).
+        pub(crate) fn add_rounds(rounds: u64) -> [u64; 8] {
             let mut sums = [0u64; 8];
             let [s0, s1, s2, s3, s4, s5, s6, s7] = &mut sums;
             // SAFETY: registers only, all named.
@@ -79,7 +70,8 @@ macro_rules! core_loops {
             sums
         }
 
-        fn forward_rounds(rounds: u64) -> u64 {
+        /// The value of [`forwarding`](crate::forwarding).
+        pub(crate) fn forward_rounds(rounds: u64) -> u64 {
             let (mut word, mut value) = (0u64, 0u64);
             // SAFETY: the only address is that of `word`, a local of 8 bytes; registers are named.
             unsafe {
@@ -95,8 +87,9 @@ macro_rules! core_loops {
             value
         }
 
+        /// The last quotient of dividend and divisor of [`float_divide`](crate::float_divide).
         #[inline(always)]
-        fn divisions([dividend, divisor]: [f64; 2], rounds: u64) -> f64 {
+        pub(crate) fn divisions([dividend, divisor]: [f64; 2], rounds: u64) -> f64 {
             let mut quotient = 0.0_f64;
             // SAFETY: registers only, all named; every CPU of the architecture has them.
             unsafe {
@@ -113,7 +106,8 @@ macro_rules! core_loops {
             quotient
         }
 
-        fn step_rounds(targets: &mut [u64; 8], nodes: &[u64; 8], mut node: u64, rounds: u64) -> u64 {
+        /// The node of [`store_bypass`](crate::store_bypass), given targets, nodes below their number, a node and the rounds.
+        pub(crate) fn step_rounds(targets: &mut [u64; 8], nodes: &[u64; 8], mut node: u64, rounds: u64) -> u64 {
             // SAFETY: a product of 32 bits shifted by 29 is below 8, as are all nodes, so that loads and stores stay inside the
             // two arrays, which are borrowed; registers are named.
             unsafe {

@@ -13,13 +13,18 @@ pub(crate) mod ticks;
 mod vector;
 
 pub(crate) use chase::PARALLEL_WALKS;
-pub(crate) use core_loops::{CORE, walk, walk_offsets};
+pub(crate) use core_loops::{
+    add_rounds, divisions, forward_rounds, multiply_rounds, rotate_rounds, step_rounds, walk, walk_offsets,
+};
 pub(crate) use mandelbrot::picture_of;
 pub(crate) use vector::VECTORS;
 
 use super::AtomicAdds;
 use crate::cursor::Link;
 use crate::isa::Isa;
+
+/// The number of rounds of [`front_end`](crate::front_end).
+pub(crate) const FRONT_END: Option<fn(u64) -> u64> = Some(front_end::rounds);
 
 /// One instruction whatever the CPU: there is nothing to compare.
 pub(crate) const ATOMIC_ADDS: &[AtomicAdds] = &[];

@@ -101,7 +101,7 @@ mod tests {
                 let mut memory = [2.0, 0.1, 0.7].map(|value: f64| Aligned([value.to_bits(); ELEMENTS]));
                 memory[1].0[5] = f64::NAN.to_bits();
                 let [a, b, c] = &mut memory;
-                let mut arrays = Arrays::new(&mut a.0, &mut b.0, &mut c.0).expect("aligned");
+                let mut arrays = Arrays::new(&mut a.0, &mut b.0, &mut c.0);
                 stream_loop.run(&mut arrays, 1);
                 assert_eq!(stream_loop.wrong_elements(&arrays, 0..ELEMENTS), None, "{operation}");
                 let expected = arrays.array(0)[index];
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn a_read_has_a_sum_unless_it_adds_doubles_and_no_other_has_one() {
         let (mut a, mut b, mut c) = (Aligned([7; ELEMENTS]), Aligned([0; ELEMENTS]), Aligned([0; ELEMENTS]));
-        let arrays = Arrays::new(&mut a.0, &mut b.0, &mut c.0).expect("aligned");
-        for kernel in StreamKernel::all().iter().filter_map(StreamKernel::available) {
+        let arrays = Arrays::new(&mut a.0, &mut b.0, &mut c.0);
+        for kernel in StreamKernel::all().filter_map(|kernel| kernel.available()) {
             let sums = kernel.kernel().operation == Operation::Read && kernel.kernel().isa != Isa::ScalarF64;
             assert_eq!(
                 kernel.checksum(&arrays, 3),

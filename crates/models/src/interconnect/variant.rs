@@ -15,8 +15,6 @@ pub struct Variant {
     pub remove: Vec<[usize; 2]>,
     /// Four sockets in a square: each without the link to the one across.
     pub square: bool,
-    /// A link between any two sockets.
-    pub full_mesh: bool,
     /// A directory at each home, so that local reads ask nobody.
     pub snoop_filter: bool,
     /// Another clock of the cores.
@@ -59,9 +57,6 @@ impl Variant {
     pub fn of(&self, machine: &SocketMachine) -> Result<SocketMachine, VariantError> {
         let mut changed = machine.clone();
         let mut graph = machine.graph();
-        if self.full_mesh {
-            graph = Graph::complete(machine.sockets);
-        }
         if self.square {
             graph = square(machine.sockets)?;
         }
@@ -97,15 +92,9 @@ impl Variant {
 
     /// The changes in words.
     pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut say = |holds: bool, what: &str| {
-            if holds {
-                words.push(what.to_owned());
-            }
-        };
-        say(self.full_mesh, "a link between any two sockets");
-        say(self.square, "links in a square");
-        say(self.snoop_filter, "a snoop filter");
+        let stated = [(self.square, "links in a square"), (self.snoop_filter, "a snoop filter")];
+        let mut words: Vec<String> =
+            stated.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what.to_owned()).collect();
         words.extend(self.add.iter().map(|[from, to]| format!("a link {from}-{to} more")));
         words.extend(self.remove.iter().map(|[from, to]| format!("no link {from}-{to}")));
         words.extend(self.core_hz.map(|hertz| format!("cores at {} GHz", hertz.0 / 1e9)));
@@ -149,8 +138,6 @@ mod tests {
         let links = |variant: Variant| variant.of(&machine).expect("possible").links.value;
         let square = links(Variant { square: true, ..Variant::default() });
         assert_eq!(square, links(Variant { remove: vec![[1, 2]], ..Variant::default() }));
-        let full = links(Variant { full_mesh: true, ..Variant::default() });
-        assert_eq!(full, links(Variant { add: vec![[3, 0]], ..Variant::default() }));
         assert!(!Variant::default().is_change());
     }
 }

@@ -16,7 +16,7 @@ use kernels::ticks::TickRead;
 use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 use crate::session::SessionError;
 
 /// Turns between two looks at the clock.

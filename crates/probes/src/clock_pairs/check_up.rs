@@ -9,9 +9,8 @@ use machine::CpuId;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck};
 
 use super::system_clocks::ClockMarks;
-use super::tournament::sweep_worst_s;
-use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, verdict};
-use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, second_cpu_missing};
+use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, sweep_worst_s, verdict};
+use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject, second_cpu_missing};
 use crate::session::Session;
 
 /// What the calibration of our own clock and the last look at the time can take beyond the time for steps back, in seconds.
@@ -58,7 +57,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let (settings, reduced) = Settings::within(seconds, subject.options.depth, subject.cpus);
+    let (settings, reduced) = Settings::within(seconds, subject.depth, subject.cpus);
     let backwards = settings.backwards_s.map(|seconds| ("steps back", seconds));
     let shares = backwards.into_iter().chain([("watch", settings.watch_s)]).collect();
     let worst_case_s = settings.worst_case_s();

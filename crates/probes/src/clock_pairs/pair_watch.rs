@@ -11,7 +11,7 @@ use record::{ClockContradiction, ClockFault, ClockPair, ClockStep, VisibleDrift}
 
 use super::classify::{Motion, Rate, classify, pooled_rate};
 use super::{Place, Stress};
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 
 /// An exchange is narrow if it is at most this much wider than the narrowest.
 const NARROW: f64 = 1.25;

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime, TickRate};
 use record::{ClockCheck, ClockFault, ClockVerdict, KernelClocks, RegimeVerdict};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::session::Silent;
 
@@ -128,7 +130,7 @@ fn each_regime_has_a_verdict_of_its_own() {
         }
     }
     let nothing = PairWatch::new(PAIR, 0, 1);
-    let [row] = &regimes::regimes(&[nothing], &[Stress::Load].into())[..] else { panic!("one stress") };
+    let [row] = &verdict::regimes(&[nothing], &[Stress::Load].into())[..] else { panic!("one stress") };
     assert_eq!((row.verdict, row.seen, row.drift), (RegimeVerdict::CannotTell, 0, None));
 }
 
@@ -305,7 +307,9 @@ fn a_thread_that_is_not_started_ends_the_watch_and_releases_those_that_were() {
     for left in [0, 1] {
         // The first is started and waits for its first round.
         let made = live::with_threads_left(left, || {
-            Crew::with(&[cpu, cpu], &source, ExchangeLimits::default(), |_| panic!("a crew of {left}"))
+            WorkerGroup::with(&[cpu, cpu], &source, ExchangeLimits::default(), |_| {
+                panic!("a group of {left}")
+            })
         });
         let error = made.expect_err("two are wanted");
         assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
@@ -346,4 +350,35 @@ fn threads_on_real_cpus_find_the_offset_of_a_double() {
     if let Some(known) = seen.pairs[0].known() {
         assert!(known.bounds.contains(1e9), "{known:?}");
     }
+}
+
+proptest! {
+    #[test]
+    fn every_pair_meets_once_and_nobody_is_in_two_places(
+        numbers in proptest::collection::btree_set(0_u32..2_000, 0..70)
+    ) {
+        let cpus: Vec<CpuId> = numbers.iter().copied().map(CpuId).collect();
+        let rounds = rounds(&cpus);
+        let mut met = BTreeSet::new();
+        for round in &rounds {
+            let mut here = BTreeSet::new();
+            for pair in round {
+                prop_assert!(pair.a < pair.b);
+                prop_assert!(met.insert(*pair), "{:?} meet twice", pair);
+                prop_assert!(here.insert(pair.a) && here.insert(pair.b), "{:?} in two places", pair);
+            }
+        }
+        let count = cpus.len();
+        prop_assert_eq!(met.len(), count * count.saturating_sub(1) / 2);
+        prop_assert_eq!(rounds.len(), if count < 2 { 0 } else { count - 1 + count % 2 });
+    }
+}
+
+#[test]
+fn all_pairs_of_256_cpus_take_at_most_three_seconds() {
+    let cpus: Vec<CpuId> = (0..256).map(CpuId).collect();
+    assert_eq!(rounds(&cpus).len(), 255);
+    let deadline_s = ExchangeLimits::default().deadline_ns as f64 * 1e-9;
+    let worst_s = sweep_worst_s(256, deadline_s);
+    assert!(worst_s <= 3.0, "{worst_s} s");
 }

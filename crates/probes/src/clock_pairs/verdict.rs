@@ -10,15 +10,18 @@
 //! A kernel that changes its clock source or gives the counter up meanwhile makes it unsafe as well: it saw what we did not.
 //! Loops that contradict themselves make it unsafe: some offset changed while it was measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{CounterSource, LoopClosure, SIGHTINGS_FOR_DRIFT, TickRate};
+use clock::{CounterSource, LoopClosure, SIGHTINGS_FOR_DRIFT, Strip, TickRate};
 use machine::CpuId;
-use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, KernelClocks, VisibleDrift};
+use record::{
+    ClockCheck, ClockFault, ClockLoops, ClockPair, ClockRegime, ClockVerdict, KernelClocks, RegimeDrift,
+    RegimeVerdict, VisibleDrift,
+};
 
-use super::Seen;
+use super::classify::{moves, pooled_rate};
 use super::pair_watch::PairWatch;
-use super::regimes::regimes;
+use super::{Seen, Stress};
 
 /// Triples looked at; with more CPUs, those with the first one.
 const TRIPLES_MAX: usize = 20_000;
@@ -227,4 +230,48 @@ fn loops(pairs: &[PairWatch], ns: f64) -> Option<ClockLoops> {
         }
     }
     loops
+}
+
+/// One row for each stress; none where nothing was varied.
+pub(super) fn regimes(pairs: &[PairWatch], stresses: &BTreeSet<Stress>) -> Vec<ClockRegime> {
+    if stresses.iter().all(|&stress| stress == Stress::AsIs) {
+        return Vec::new();
+    }
+    stresses.iter().map(|&stress| regime(pairs, stress)).collect()
+}
+
+fn regime(pairs: &[PairWatch], stress: Stress) -> ClockRegime {
+    let (mut moving, mut seen, mut usable) = (0, 0, 0);
+    for pair in pairs {
+        let strips =
+            || pair.by_place.iter().filter(|(place, _)| place.stress == stress).map(|(_, strip)| strip);
+        let is_moving = strips().any(moves);
+        let is_seen = |strip: &Strip| strip.sightings.len() >= SIGHTINGS_FOR_DRIFT;
+        moving += usize::from(is_moving);
+        seen += usize::from(is_moving || strips().any(is_seen));
+        usable += strips().map(|strip| strip.sightings.len()).sum::<usize>();
+    }
+    let verdict = match (moving, seen) {
+        (0, seen) if seen < pairs.len() || pairs.is_empty() => RegimeVerdict::CannotTell,
+        (0, _) => RegimeVerdict::Steady,
+        _ => RegimeVerdict::Moving,
+    };
+    ClockRegime {
+        stress: stress.name().to_owned(),
+        verdict,
+        moving,
+        seen,
+        usable,
+        drift: drift(pairs, stress),
+    }
+}
+
+/// The pair whose drift is the most errors away from zero.
+fn drift(pairs: &[PairWatch], stress: Stress) -> Option<RegimeDrift> {
+    let drifts = pairs.iter().filter_map(|pair| {
+        let rate = pooled_rate(&pair.by_place, stress)?;
+        let (a, b) = (pair.pair.a, pair.pair.b);
+        Some(RegimeDrift { a, b, rate_ppb: rate.rate * 1e9, error_ppb: rate.error * 1e9 })
+    });
+    drifts.max_by(|a, b| (a.rate_ppb / a.error_ppb).abs().total_cmp(&(b.rate_ppb / b.error_ppb).abs()))
 }

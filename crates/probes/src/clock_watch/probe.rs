@@ -15,7 +15,7 @@ use machine::CpuId;
 
 use super::{PairExchange, Pulse};
 use crate::clock_pairs::one_side;
-use crate::cores::CpuPair;
+use crate::probe::CpuPair;
 use crate::session::SessionError;
 
 /// A fifth of a millisecond gives two free CPUs thousands of looks at each other; busy ones get three times that and are then

@@ -224,3 +224,43 @@ fn a_cpu_that_cannot_be_reached_is_told_once() {
     assert!(matches!(world.watcher.hear(lost.clone())[..], [ClockHappening::Lost { .. }]));
     assert!(world.watcher.hear(lost).is_empty());
 }
+
+/// The share of twelve seconds in which these exchanges were usable.
+fn share(pairs: usize, usable: &[(u32, u64)]) -> Option<f64> {
+    let mut coverage = Coverage::of(pairs, SECOND_NS);
+    for &(cpu, second) in usable {
+        coverage.add(CpuPair { a: CpuId(0), b: CpuId(cpu) }, second * SECOND_NS);
+    }
+    coverage.share(12e9)
+}
+
+#[test]
+fn only_time_between_exchanges_near_each_other_was_watched() {
+    let at = |seconds: &[u64]| seconds.iter().map(|&second| (1, second)).collect::<Vec<_>>();
+    for (pairs, usable, expected) in [
+        (0, at(&[]), None),
+        (1, at(&[]), Some(0.0)),
+        (1, at(&[5]), Some(0.0)),
+        (1, at(&[0, 11]), Some(2.5 / 12.0)),
+        (1, at(&(0..12).collect::<Vec<_>>()), Some(11.0 / 12.0)),
+        (1, at(&[0, 2, 4, 6, 8, 10]), Some(10.0 / 12.0)),
+        // Two pairs take turns, and one of them never meets.
+        (2, at(&[0, 2, 4, 6, 8, 10]), Some(5.0 / 12.0)),
+    ] {
+        let share = share(pairs, &usable);
+        assert!(share.is_none_or(f64::is_sign_positive), "nothing is not minus nothing");
+        assert_eq!(share.map(|share| (share * 1e6) as u64), expected.map(|share: f64| (share * 1e6) as u64));
+    }
+}
+
+#[test]
+fn time_across_an_interruption_was_not_watched() {
+    let mut coverage = Coverage::of(1, SECOND_NS);
+    let pair = CpuPair { a: CpuId(0), b: CpuId(1) };
+    coverage.add(pair, 0);
+    coverage.part();
+    coverage.add(pair, SECOND_NS);
+    assert_eq!(coverage.share(1e9), Some(0.0));
+    coverage.add(pair, 2 * SECOND_NS);
+    assert_eq!(coverage.share(2e9), Some(0.5));
+}

@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicU64;
 use kernels::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
 
 use super::CoresError;
-use super::rates::{RatedLoop, measure, take_windows};
+use super::compute::{RatedLoop, measure, take_windows};
 use super::rounds::{CpuSettings as Settings, Samples};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 

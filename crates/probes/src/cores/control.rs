@@ -17,8 +17,8 @@ use super::CoresError;
 pub use super::rounds::CpuSettings as Settings;
 use super::rounds::{Aim, Samples, Windows};
 use crate::answers::{Answer, Known};
-use crate::control::ControlLoops;
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, core_loops_missing};
+use crate::control::{ControlLoops, PORT_LOOP, series_name};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -40,7 +40,6 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     rank: 10,
     // It keeps a core busy that its sibling shares.
     disturbs: "core",
-    missing: core_loops_missing,
     ..CheckUpProbe::new("control", Section::Cores, plan)
 };
 
@@ -65,14 +64,6 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     let outcome = settings.visit_all(session, |sampler, index| visit(sampler, &mut loops[index]));
     push(session, settings, &loops);
     outcome
-}
-
-/// What the windows of the loop that fills the execution ports are called.
-pub(crate) const PORT_LOOP: &str = "port loop";
-
-/// The raw series of one loop on one CPU.
-pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
-    format!("control, CPU {cpu}, {what}")
 }
 
 /// A control loop with what it must return.

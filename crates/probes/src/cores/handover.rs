@@ -16,7 +16,7 @@ use host::live::{AffinityError, Event, Pinned, thread_cpu_time_ns};
 use machine::CpuId;
 use stats::{Interval, Random, median, quantile_interval, sorted};
 
-use super::CpuPair;
+use crate::probe::CpuPair;
 
 /// Chunks of each arrangement: a tenth of a second in all.
 const CHUNKS: usize = 40;

@@ -110,9 +110,7 @@ impl<'m> Load<'m> {
     /// The loop of a resource over the memory it was given.
     pub(super) fn new(resource: Resource, memory: Option<&'m mut Mapping>) -> Self {
         match (resource, memory) {
-            (Resource::Simd, _) => {
-                Self::Simd(VectorLoop::widest().expect("the probe asks for the loops of the core"))
-            }
+            (Resource::Simd, _) => Self::Simd(VectorLoop::widest()),
             (Resource::FrontEnd, _) => Self::FrontEnd,
             (Resource::L1 | Resource::L2 | Resource::L3 | Resource::Memory, Some(memory)) => {
                 Self::read(memory)
@@ -125,10 +123,7 @@ impl<'m> Load<'m> {
         let pieces = memory
             .as_mut_slice()
             .chunks_mut(MEMORY_PIECE_BYTES)
-            .map(|piece| {
-                Arrays::from_block(piece, Operation::Read)
-                    .expect("the mapping is page-aligned and a multiple of the granule")
-            })
+            .map(|piece| Arrays::from_block(piece, Operation::Read))
             .collect();
         let kernel = StreamKernel::widest(Operation::Read, Store::None)
             .expect("every CPU has a read kernel: scalar ones need nothing");

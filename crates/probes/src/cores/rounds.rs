@@ -9,7 +9,7 @@ use record::{Quality, Spread};
 use stats::{Estimate, EstimateOptions, estimate};
 
 use super::CoresError;
-use crate::plan::{Planned, Subject};
+use crate::probe::{Planned, Subject};
 use crate::quality::Limits;
 use crate::sampler::Sampler;
 use crate::session::Session;

@@ -14,10 +14,11 @@ use machine::{Bytes, Topology};
 use record::{PairSlowdown, Spread, UnlikeSlowdown};
 use stats::{Arm, Interval, Random, hodges_lehmann, paired_delta, random_quads};
 
+use super::CoresError;
 use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::rounds::{Pace, Samples, Windows, in_rounds};
-use super::{CoresError, CpuPair};
-use crate::plan::{self, CheckUpProbe, Planned, Section, core_loops_missing, second_cpu_missing};
+use crate::probe::CpuPair;
+use crate::probe::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
 use crate::quality::Limits;
 use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
@@ -56,11 +57,11 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     rank: 100,
     // Two cores and the memory are busy.
     disturbs: "machine",
-    missing: |subject| core_loops_missing(subject).or_else(|| second_cpu_missing(subject)),
+    missing: second_cpu_missing,
     ..CheckUpProbe::new("sharing", Section::Cores, plan)
 };
 
-fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
+fn plan(subject: &probe::Subject<'_>, seconds: f64) -> Planned {
     let (chosen, reduced) = subject.pairs(subject.by_depth([3, 10, 40]));
     let cache = subject.machine.topology.largest_cache_bytes().unwrap_or_default();
     let block = Bytes(cache.0 * 2).clamp(MEMORY_BLOCK.0, MEMORY_BLOCK.1);

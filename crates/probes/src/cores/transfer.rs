@@ -12,10 +12,11 @@ use kernels::{Isa, Line, Protocol, ping, pong};
 use record::LineTransfer;
 use stats::EstimateOptions;
 
+use super::CoresError;
 use super::rounds::{Aim, Pace, Samples, Windows, in_rounds};
-use super::{CoresError, CpuPair};
 use crate::answers::{Answer, Known};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::probe::CpuPair;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::rendezvous::{Alone, Ended, Link, Side, with_partner};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;

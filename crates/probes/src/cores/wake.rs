@@ -14,9 +14,10 @@ use kernels::random::SplitMix64;
 use record::{Spread, WakePoint};
 use stats::{Estimate, EstimateOptions, estimate, quantile};
 
+use super::CoresError;
 use super::rounds::{Pace, Samples, Windows, in_rounds};
-use super::{CoresError, CpuPair};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::probe::CpuPair;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::quality::Limits;
 use crate::rendezvous::{Alone, Ended, Link, with_partner};
 use crate::session::Session;

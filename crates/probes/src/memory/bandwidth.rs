@@ -11,11 +11,13 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope};
 
-use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
-use super::error::MemoryError;
-use super::room::{claimed_cache, largest_block};
+use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use super::worker_group::{
+    GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
+};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{claimed_cache, largest_block};
 use crate::session::Session;
 
 /// The smallest block of a curve.
@@ -99,7 +101,7 @@ impl Kernels {
             .into_iter()
             .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
             .collect(),
-            Self::All => StreamKernel::all().iter().filter_map(StreamKernel::available).collect(),
+            Self::All => StreamKernel::all().filter_map(|kernel| kernel.available()).collect(),
         }
     }
 }
@@ -273,7 +275,7 @@ impl<'s> Curves<'s> {
             if session.must_stop() {
                 return Ok(());
             }
-            let mut memory = match map_for_crew(session, &self.cpus, self.largest_part_bytes) {
+            let mut memory = match map_for_group(session, &self.cpus, self.largest_part_bytes) {
                 // There is no time to use it.
                 Err(error) if error.is_broken_off() => return Ok(()),
                 mapped => mapped?,
@@ -303,7 +305,7 @@ impl<'s> Curves<'s> {
     fn visit(
         &mut self,
         session: &mut Session<'_>,
-        memory: &mut CrewMemory,
+        memory: &mut GroupMemory,
         mapping: u32,
         index: usize,
     ) -> Result<(), MemoryError> {

@@ -10,16 +10,17 @@ mod loaders;
 use std::hint::black_box;
 
 use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
-use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel};
+use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Store, StreamKernel};
 use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use record::{LoadedLatency, Spread};
 use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, claimed_caches_together, mapped};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::memory::mapped;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::room::{beyond_caches, claimed_cache, claimed_caches_together};
 use crate::sampler::{Sampler, Visit};
 use crate::session::{Budget, Session};
 
@@ -176,18 +177,10 @@ pub(super) fn under_load(
     let kernel =
         StreamKernel::widest(settings.operation, store).expect("scalar loops exist for every operation");
     let pages = mapping.pages();
-    let layout = Layout {
-        stride_bytes: STRIDE_BYTES,
-        order: Order::Random,
-        position: Position::Start,
-        seed: session.random.next_u64(),
-    };
-    // A mapping is aligned: nothing but its end can come between.
-    let broken_off = |_| MappingError::BrokenOff { bytes: chased.block }.into();
+    let layout = Layout::random(STRIDE_BYTES, session.random.next_u64());
     let laid = Chain::build_while(mapping.as_mut_slice(), layout, &|| !session.must_stop());
-    let chain = match laid.map_err(broken_off) {
-        Ok(chain) => chain,
-        Err(error) => return (Vec::new(), Err(error)),
+    let Some(chain) = laid else {
+        return (Vec::new(), Err(MappingError::BrokenOff { bytes: chased.block }.into()));
     };
     let work = Work {
         kernel,

@@ -8,14 +8,14 @@ use std::hint::black_box;
 
 use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::random::SplitMix64;
-use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
+use kernels::{Chain, LOADS_PER_ROUND, Layout, Order};
 use machine::{Bytes, Machine};
 use record::{ChaseOrder, OrderedLatency};
 
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, line_bytes};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{beyond_caches, claimed_cache, line_bytes};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 
@@ -196,11 +196,8 @@ fn visit(
     Steps { stride_bytes, cache_lines }: Steps,
     random: &mut SplitMix64,
 ) -> Option<Visit> {
-    let layout = Layout { stride_bytes, order, position: Position::Start, seed: random.next_u64() };
-    let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
-        Err(ChainError::BrokenOff) => return None,
-        chain => chain.expect("a mapping is aligned and the group a multiple of the stride"),
-    };
+    let layout = Layout { stride_bytes, order, seed: random.next_u64() };
+    let chain = Chain::build_while(block, layout, &|| !sampler.is_cut())?;
     let warm_loads = (chain.nodes() as u64).min(cache_lines).min(WARM_LOADS_MAX);
     let mut cursor = chain.cursor(random.below(chain.nodes() as u64) as usize);
     sampler.in_slices(warm_loads.div_ceil(LOADS_PER_ROUND), |rounds| cursor = cursor.walk(rounds));

@@ -8,16 +8,16 @@ use std::hint::black_box;
 
 use host::live::{PageRequest, Pages, Pinned};
 use kernels::{
-    Chain, ChainError, Cursor, LOADS_PER_ROUND, Layout, Order, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX,
-    Position, walk_parallel,
+    Chain, Cursor, LOADS_PER_ROUND, Layout, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel,
 };
 use machine::{Bytes, Machine};
 use record::ParallelChase;
 
-use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache, mapped};
+use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::memory::mapped;
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{beyond_caches, claimed_cache};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 
@@ -152,12 +152,8 @@ fn mappings(
             mapping => mapping?,
         };
         given.push(mapping.pages());
-        let layout =
-            Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed };
-        let chain = match Chain::build_while(mapping.as_mut_slice(), layout, &goes_on) {
-            Err(ChainError::BrokenOff) => break,
-            chain => chain.expect("a mapping is aligned"),
-        };
+        let layout = Layout::random(STRIDE_BYTES, seed);
+        let Some(chain) = Chain::build_while(mapping.as_mut_slice(), layout, &goes_on) else { break };
         let mut cursors = spaced(&chain, sampler);
         // A quarter more than the lines of the caches, in steps of each cursor.
         let flush = (cache_lines.min(chain.nodes() as u64) * 5 / 4)

@@ -212,7 +212,7 @@ impl Judge {
     }
 }
 
-/// Windows in which members of a crew were seen apart make a result doubtful when they outnumber those that count.
+/// Windows in which members of a group were seen apart make a result doubtful when they outnumber those that count.
 pub(super) fn doubted(spread: Spread, windows_apart: usize) -> Spread {
     if windows_apart > spread.windows { Spread { quality: Quality::Unstable, ..spread } } else { spread }
 }
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crew_that_was_mostly_apart_is_doubted() {
+    fn a_group_that_was_mostly_apart_is_doubted() {
         let spread = Spread { windows: 10, ..Spread::default() };
         assert_eq!(doubted(spread.clone(), 10).quality, Quality::Converged);
         assert_eq!(doubted(spread, 11).quality, Quality::Unstable);

@@ -23,11 +23,12 @@ use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
-use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
-use super::error::MemoryError;
-use super::room::mapped;
+use super::MemoryError;
 use super::series::{PointVisit, Series};
-use crate::cores::{CpuPair, transfer};
+use super::worker_group::{CHUNKS_PER_WINDOW, FILL_BYTE, GroupMemory, StreamJob, stream_visit};
+use crate::cores::transfer;
+use crate::memory::mapped;
+use crate::probe::CpuPair;
 use crate::sampler::VisitPlan;
 use crate::session::{Session, SessionError};
 
@@ -141,7 +142,7 @@ struct Cell {
 struct NodeMemory {
     walked: Mapping,
     chase: OffsetChase,
-    streamed: CrewMemory,
+    streamed: GroupMemory,
 }
 
 /// The run while it is measured.
@@ -337,8 +338,7 @@ impl<'s> Table<'s> {
             }
             laid.chase.clone()
         } else {
-            // A mapping starts on a page and holds many lines: nothing else can be wrong.
-            OffsetChase::lay_while(walked.as_mut_slice(), seed, &goes_on).map_err(|_| broken_off())?
+            OffsetChase::lay_while(walked.as_mut_slice(), seed, &goes_on).ok_or_else(broken_off)?
         };
         if let Some(node) = node {
             let [walked, streamed] =
@@ -346,7 +346,7 @@ impl<'s> Table<'s> {
             self.placed(node, walked.zip(streamed).map(|(walked, streamed)| walked.min(streamed)));
         }
         let pages = vec![streamed.pages()];
-        let streamed = CrewMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
+        let streamed = GroupMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
         Ok(NodeMemory { walked, chase, streamed })
     }
 
@@ -422,7 +422,7 @@ fn block(machine: &Machine, nodes: usize) -> Bytes {
     let blocks = 2 * nodes.max(1) as u64;
     let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
     let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
-    let room = super::room::largest_block(machine, Bytes(wanted.0 * blocks));
+    let room = crate::room::largest_block(machine, Bytes(wanted.0 * blocks));
     Bytes((room.0 / blocks).min(wanted.0) >> 21 << 21).max(Bytes(2 << 20))
 }
 

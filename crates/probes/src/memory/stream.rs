@@ -11,11 +11,13 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, StreamResult};
 
-use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
-use super::error::MemoryError;
-use super::room::{claimed_cache, claimed_caches_together, largest_block};
+use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use super::worker_group::{
+    CHUNKS_PER_WINDOW, GroupMemory, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
+};
+use crate::probe::{CheckUpProbe, Planned, Section, Subject};
+use crate::room::{claimed_cache, claimed_caches_together, largest_block};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).
@@ -234,9 +236,9 @@ struct Table<'s> {
 impl Table<'_> {
     fn rounds(&mut self, session: &mut Session<'_>) -> Result<(), MemoryError> {
         let mut homes = by_node(&session.cpus, |cpu| session.node_of(cpu));
-        let mut crews: Vec<Team> = self.points.iter().map(|point| point.team.clone()).collect();
-        crews.retain(|team| team.scope != Scope::Cpu);
-        crews.dedup();
+        let mut groups: Vec<Team> = self.points.iter().map(|point| point.team.clone()).collect();
+        groups.retain(|team| team.scope != Scope::Cpu);
+        groups.dedup();
         for round in 0..self.settings.rounds_max {
             if round >= FULL_ROUNDS && self.all_done() {
                 break;
@@ -250,12 +252,12 @@ impl Table<'_> {
                     |point: &Point| point.team.scope == Scope::Cpu && home.cpus.contains(&point.team.cpus[0]);
                 self.on_one_mapping(session, round, &[home.cpus[0]], of_home)?;
             }
-            session.random.shuffle(&mut crews);
-            for crew in crews.clone() {
+            session.random.shuffle(&mut groups);
+            for group in groups.clone() {
                 if self.is_over(session, round) {
                     return Ok(());
                 }
-                self.on_one_mapping(session, round, &crew.cpus, |point| point.team == crew)?;
+                self.on_one_mapping(session, round, &group.cpus, |point| point.team == group)?;
             }
         }
         Ok(())
@@ -290,7 +292,7 @@ impl Table<'_> {
         let Some(&first) = chosen.first() else { return Ok(()) };
         let part_bytes =
             self.points[first].block.0 as usize / touched_by.len() / PART_STEP_BYTES * PART_STEP_BYTES;
-        let mut memory = match map_for_crew(session, touched_by, part_bytes) {
+        let mut memory = match map_for_group(session, touched_by, part_bytes) {
             // There is no time to use it.
             Err(error) if error.is_broken_off() => return Ok(()),
             mapped => mapped?,
@@ -310,7 +312,7 @@ impl Table<'_> {
     fn visit(
         &mut self,
         session: &mut Session<'_>,
-        memory: &mut CrewMemory,
+        memory: &mut GroupMemory,
         mapping: u32,
         index: usize,
     ) -> Result<(), MemoryError> {
@@ -340,11 +342,9 @@ impl Table<'_> {
         for point in &self.points {
             let Some(judged) = self.judge(point.team.scope).judge(&point.series) else { continue };
             let kernel = point.kernel.kernel();
-            let accounting = kernel.accounting();
             let cpus: machine::CpuSet = point.team.cpus.iter().copied().collect();
             let page = page_bytes(PageRequest::Huge, &point.pages);
             let judged = judged.kept(session, &point.series, point.series_name(page), "bytes_per_s");
-            let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
             session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,
                 cpu: (point.team.scope == Scope::Cpu).then_some(point.team.cpus[0]),
@@ -355,7 +355,7 @@ impl Table<'_> {
                 store: kernel.store.name().to_owned(),
                 block_bytes: point.block,
                 bytes_per_s: judged.value,
-                bus_bytes_per_s: judged.value * bus_share,
+                bus_bytes_per_s: judged.value * kernel.bus_share(),
                 spread: doubted(judged.spread, point.windows_apart),
             });
         }

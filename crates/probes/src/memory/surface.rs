@@ -7,7 +7,6 @@
 //! cheap. What time is left goes to the cells whose interval is widest, on fresh mappings.
 
 mod cells;
-mod closing;
 mod grid;
 mod run;
 
@@ -20,7 +19,7 @@ use record::LatencyCell;
 pub use grid::{Grid, Place};
 pub use run::SurfaceRun;
 
-use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject};
+use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject};
 use crate::session::Session;
 
 /// Shortest window of a cell in nanoseconds: short enough to fall between two disturbances.
@@ -56,7 +55,7 @@ pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
     ..CheckUpProbe::new("surface-huge", Section::Memory, |subject, seconds| {
         let mut settings = Settings::check_up(PageRequest::Huge, seconds);
         let mut reduced = Vec::new();
-        if subject.options.depth == Depth::Quick {
+        if subject.depth == Depth::Quick {
             settings.grid.strides = QUICK_HUGE_STRIDES.to_vec();
             reduced.push("strides of 64 B only: --quick".to_owned());
         }

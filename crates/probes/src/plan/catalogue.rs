@@ -1,27 +1,39 @@
-//! Probes by name and by section: what `--only` takes.
+//! All probes of a check-up, each in the file of what it measures: add yours here. By name and by section they are what `--only` takes.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use machine::did_you_mean;
 
-use super::probe::CheckUpProbe;
-use crate::list::PROBES;
+use crate::cores::{atomics, compute, control, sharing, transfer, wake};
+use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
+use crate::probe::{CheckUpProbe, Section};
+use crate::signature::check_up as signatures;
+use crate::{clock_pairs, clock_reads};
 
-machine::named! {
-    /// A group of probes, as `--only` names it.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Section {
-        /// Bandwidth, latency, address translation.
-        Memory = "memory",
-        /// Frequency, sharing, line transfer, waking.
-        Cores = "cores",
-        /// Whether counters agree, and the price of reading time.
-        Clocks = "clocks",
-        /// What time tells of flaws and their workarounds.
-        Flaws = "flaws",
-    }
-}
+/// The probes in the order in which they run, but for those that name another: the machine warms up on the control loops;
+/// what disturbs others is last within its section.
+const PROBES: &[&CheckUpProbe] = &[
+    &control::PROBE,
+    &surface::BASE_PAGES,
+    &surface::HUGE_PAGES,
+    &surface::LARGE_BLOCKS,
+    &bandwidth::PROBE,
+    &stream::PROBE,
+    &orders::PROBE,
+    &walks::PROBE,
+    &parallel::PROBE,
+    &loaded::PROBE,
+    &sockets::check_up::PROBE,
+    &transfer::PROBE,
+    &sharing::PROBE,
+    &compute::PROBE,
+    &atomics::PROBE,
+    &wake::PROBE,
+    &clock_reads::check_up::PROBE,
+    &clock_pairs::check_up::PROBE,
+    &signatures::PROBE,
+];
 
 /// One probe, as its place in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

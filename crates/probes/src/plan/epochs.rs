@@ -2,7 +2,7 @@
 
 use machine::{CpuId, Machine};
 
-use super::{CheckUpPlan, Options, PlannedProbe, Probe, Subject};
+use super::{CheckUpPlan, Options, PlannedProbe, Probe};
 
 /// Epochs of a check-up where the user names no number: the fewest of which one can be disturbed and still be outvoted.
 pub const EPOCHS: usize = 3;
@@ -54,7 +54,7 @@ pub fn epoch_plan(
     seed: u64,
     part: &[(Probe, f64)],
 ) -> CheckUpPlan {
-    let subject = Subject { machine, cpus, options, seed };
+    let subject = options.subject(machine, cpus, seed);
     let probes = part
         .iter()
         .map(|&(probe, seconds)| {

@@ -1,7 +1,7 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
-use super::subject::Subject;
-use super::{DroppedProbe, Options, Probe};
+use super::{DroppedProbe, Options, Probe, Selection};
+use crate::probe::Subject;
 
 /// Time of a run besides its probes, in seconds: reading the machine (0.1), calibration (0.1), pinning and starting
 /// threads, diagnosis, writing record and report (1 to 2 on a busy machine).
@@ -47,10 +47,10 @@ pub fn smallest_budget_s(options: &Options) -> f64 {
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
-pub(super) fn wanted(subject: &Subject<'_>) -> Wishes {
+pub(super) fn wishes(subject: &Subject<'_>, only: &Selection) -> Wishes {
     let cpu_count = subject.cpus.len();
     let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
-    for probe in Probe::all().filter(|probe| subject.options.only.contains(*probe)) {
+    for probe in Probe::all().filter(|probe| only.contains(*probe)) {
         let about = probe.about();
         let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe, reason });
         if cpu_count == 0 {
@@ -63,7 +63,7 @@ pub(super) fn wanted(subject: &Subject<'_>) -> Wishes {
             wishes.rows.push(Wish { probe, wanted_s, least_s: least_s(subject, probe).min(wanted_s) });
         } else {
             let next = if about.seconds[1].is_some() { "the default check-up and --full" } else { "--full" };
-            drop(format!("not in {}; it is in {next}", subject.options.depth.flag()));
+            drop(format!("not in {}; it is in {next}", subject.depth.flag()));
         }
     }
     wishes

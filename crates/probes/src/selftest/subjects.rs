@@ -5,16 +5,15 @@ use std::time::Instant;
 
 use host::live::{AffinityError, Mapping, MappingError, PageRequest, Pinned};
 use kernels::{
-    ADDS_PER_ROUND, Arrays, Chain, LOADS_PER_ROUND, Layout, MULTIPLIES_PER_ROUND, Operation, Order, Position,
-    Store, StreamKernel, multiply_chain, port_loop,
+    ADDS_PER_ROUND, Arrays, Chain, LOADS_PER_ROUND, Layout, MULTIPLIES_PER_ROUND, Operation, Store,
+    StreamKernel, multiply_chain, port_loop,
 };
 use machine::{Bytes, CpuId, Topology};
 use record::Resolution;
 use stats::Random;
 
-use super::resolution::{QUAD, Trials};
-use super::transfer;
-use crate::memory::largest_block;
+use super::{QUAD, Trials};
+use crate::room::largest_block;
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -46,12 +45,6 @@ pub(super) enum SubjectError {
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// Nothing to run.
-    #[error("this CPU has no loop for it")]
-    NoLoop,
-    /// A line needs two ends.
-    #[error("it takes two CPUs; give more with --cpus")]
-    OneCpu,
     /// Too few pairs.
     #[error("too few windows were undisturbed in its time; give more with --budget")]
     TooFew,
@@ -69,7 +62,6 @@ enum Kind {
     Ports,
     Multiply,
     ClockRead,
-    LineTransfer,
 }
 
 impl Kind {
@@ -81,7 +73,6 @@ impl Kind {
             Self::Ports => "port loop",
             Self::Multiply => "multiply chain",
             Self::ClockRead => "clock read",
-            Self::LineTransfer => "line transfer",
         }
     }
 
@@ -107,7 +98,6 @@ impl Kind {
             Self::Ports,
             Self::Multiply,
             Self::ClockRead,
-            Self::LineTransfer,
         ]
     }
 }
@@ -151,10 +141,10 @@ pub(super) fn measure(
 }
 
 /// Takes the quads of one kind.
-pub(super) struct Bench<'s, 'p> {
-    pub(super) session: &'s mut Session<'p>,
-    pub(super) sampler: Sampler,
-    pub(super) random: Random,
+struct Bench<'s, 'p> {
+    session: &'s mut Session<'p>,
+    sampler: Sampler,
+    random: Random,
     cpu: CpuId,
     budget_s: f64,
     seconds: f64,
@@ -172,7 +162,6 @@ impl<'s, 'p> Bench<'s, 'p> {
             Kind::Latency(_, bytes) => self.latency(bytes)?,
             Kind::MemoryLatency(bytes) => self.memory_latency(bytes)?,
             Kind::Triad(bytes) => self.triad(bytes)?,
-            Kind::Ports | Kind::Multiply if !kernels::has_core_loops() => return Err(SubjectError::NoLoop),
             Kind::Ports => self.repeated(ADDS_PER_ROUND, |rounds| _ = black_box(port_loop(rounds))),
             Kind::Multiply => {
                 self.repeated(MULTIPLIES_PER_ROUND, |rounds| _ = black_box(multiply_chain(rounds)))
@@ -182,7 +171,6 @@ impl<'s, 'p> Bench<'s, 'p> {
                     black_box(clock::begin());
                 }
             }),
-            Kind::LineTransfer => transfer::trials(self, self.cpu)?,
         };
         drop(pinned);
         trials.resolution(kind.name(), kind.unit(), self.seconds).ok_or(SubjectError::TooFew)
@@ -194,10 +182,7 @@ impl<'s, 'p> Bench<'s, 'p> {
     }
 
     /// Takes quads until the time is up.
-    pub(super) fn quads(
-        &mut self,
-        mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD],
-    ) -> Trials {
+    fn quads(&mut self, mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD]) -> Trials {
         let (started, mut trials) = (Instant::now(), Trials::default());
         let mut order = Random::new(self.random.next_u64());
         for _ in 0..QUADS_MAX {
@@ -225,8 +210,8 @@ impl<'s, 'p> Bench<'s, 'p> {
         let mut rounds = None;
         Ok(self.quads(|sampler, random| {
             let block = &mut mapping.as_mut_slice()[..bytes];
-            let Ok(chain) = Chain::build_while(block, layout(random.next_u64()), &|| !sampler.is_cut())
-            else {
+            let layout = Layout::random(STRIDE_BYTES, random.next_u64());
+            let Some(chain) = Chain::build_while(block, layout, &|| !sampler.is_cut()) else {
                 return [None; QUAD];
             };
             let mut cursor = chain.start();
@@ -244,10 +229,10 @@ impl<'s, 'p> Bench<'s, 'p> {
     /// A chain that is too long to be laid for each quad: the walk goes on where the last one ended.
     fn memory_latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
         let mut mapping = self.mapped(bytes)?;
-        let layout = layout(self.random.next_u64());
+        let layout = Layout::random(STRIDE_BYTES, self.random.next_u64());
         let goes_on = || !self.session.must_stop();
         let chain = Chain::build_while(&mut mapping.as_mut_slice()[..bytes], layout, &goes_on)
-            .map_err(|_| SubjectError::TooFew)?;
+            .ok_or(SubjectError::TooFew)?;
         let mut cursor = chain.start();
         let rounds = rounds_of_a_window(&self.sampler, |rounds| cursor = cursor.walk(rounds));
         let loads = (rounds * LOADS_PER_ROUND) as f64;
@@ -260,9 +245,8 @@ impl<'s, 'p> Bench<'s, 'p> {
 
     fn triad(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
         let mut mapping = self.mapped(bytes)?;
-        let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).ok_or(SubjectError::NoLoop)?;
-        let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad)
-            .map_err(|_| SubjectError::NoLoop)?;
+        let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).expect("every CPU has a triad");
+        let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad);
         arrays.fill();
         let kib = arrays.block_bytes() as f64 / Bytes::KIB.0 as f64;
         Ok(self.quads(|sampler, _| {
@@ -271,12 +255,8 @@ impl<'s, 'p> Bench<'s, 'p> {
     }
 }
 
-fn layout(seed: u64) -> Layout {
-    Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed }
-}
-
 /// The fastest of the windows of a trial, per unit; `None` if all were set aside.
-pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
+fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
     let in_time = (0..WINDOWS_PER_TRIAL).map_while(|_| (!sampler.is_cut()).then(|| sampler.window(&mut run)));
     let windows = in_time.flatten();
     windows.min_by(f64::total_cmp).map(|ns| ns / units)
@@ -284,7 +264,7 @@ pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) 
 
 /// Rounds that fill a window on an undisturbed CPU: one interruption while they are sought makes them far too few, so
 /// that they are sought again and the largest number counts.
-pub(super) fn rounds_of_a_window(sampler: &Sampler, mut run: impl FnMut(u64)) -> u64 {
+fn rounds_of_a_window(sampler: &Sampler, mut run: impl FnMut(u64)) -> u64 {
     /// All of so many searches are seldom interrupted.
     const SEARCHES: usize = 4;
     (0..SEARCHES).map(|_| sampler.rounds_for(WINDOW_NS, &mut run)).max().unwrap_or(1)

@@ -1,14 +1,19 @@
-//! A loop that is sampled in a few windows, of which a low quantile counts.
+//! A loop that is sampled in a few windows, of which a low quantile counts; among them dependent loads at random over a block.
 
+use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::{PageRequest, Pages};
+use host::live::{Mapping, MappingError, PageRequest, Pages, pending_signal};
+use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use machine::Bytes;
 
-use super::{ShortProbe, ShortProbeError, chase};
 use crate::sampler::Sampler;
 use crate::timed_loop::TimedLoop;
 
+/// A thousand loads from memory at 0.1 to 0.2 us: enough that what each happens to miss evens out.
+const CHASE_WINDOW_NS: f64 = 200_000.0;
+/// In the first level every window is the same.
+const L1_WINDOW_NS: f64 = 60_000.0;
 /// Windows of a sample.
 const WINDOWS: usize = 8;
 /// Windows taken for a sample at most, those set aside included.
@@ -49,59 +54,64 @@ pub(super) struct Work {
 
 /// The memory of a probe: what was asked for, and the pages that were given.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Memory {
-    pub(super) block: Bytes,
-    pub(super) asked: PageRequest,
-    pub(super) pages: Pages,
+struct Memory {
+    block: Bytes,
+    asked: PageRequest,
+    pages: Pages,
 }
 
 /// A windowed probe.
 pub(super) struct Windowed {
-    name: &'static str,
     work: Work,
     sampler: Sampler,
     rounds: u64,
-    /// Core cycles of a step of the multiply chain, where they are known.
-    cycles_per_multiply: Option<f64>,
-    core_cycles: Option<f64>,
     memory: Option<Memory>,
 }
 
 impl Windowed {
     /// Finds how many rounds fill a window.
-    pub(super) fn start(name: &'static str, mut work: Work, sampler: &Sampler) -> Self {
+    pub(super) fn start(mut work: Work, sampler: &Sampler) -> Self {
         let searches = (0..SEARCHES).map(|_| sampler.rounds_for(work.window_ns, &mut work.timed.run));
         let rounds = searches.max().unwrap_or(1);
-        let cycles_per_multiply = sampler.control.believed_cycles(sampler.rate);
-        Self {
-            name,
-            work,
-            sampler: sampler.clone(),
-            rounds,
-            cycles_per_multiply,
-            core_cycles: None,
-            memory: None,
-        }
+        Self { work, sampler: sampler.clone(), rounds, memory: None }
     }
 
-    /// The same, with a chase through this memory.
-    pub(super) fn with_memory(self, memory: Memory) -> Self {
-        Self { memory: Some(memory), ..self }
+    /// A chase through a block of memory; in the first level every window does the same work.
+    pub(super) fn chase(
+        block: Bytes,
+        of_l1: bool,
+        asked: PageRequest,
+        seed: u64,
+        until: Option<Instant>,
+        sampler: &Sampler,
+    ) -> Result<Self, MappingError> {
+        let (timed, pages) = laid(block, asked, seed, until)?;
+        let (low, window_ns) =
+            if of_l1 { (Low::Fastest, L1_WINDOW_NS) } else { (Low::Quartile, CHASE_WINDOW_NS) };
+        let memory = Some(Memory { block, asked, pages });
+        Ok(Self { memory, ..Self::start(Work { timed, window_ns, low }, sampler) })
     }
-}
 
-impl ShortProbe for Windowed {
-    fn name(&self) -> &'static str {
-        self.name
+    pub(super) fn pages(&self) -> Option<Pages> {
+        self.memory.map(|memory| memory.pages)
     }
 
-    fn unit(&self) -> &'static str {
-        "ns"
+    pub(super) fn lay_anew(
+        &mut self,
+        seed: u64,
+        until: Option<Instant>,
+    ) -> Result<Option<Pages>, MappingError> {
+        let Some(memory) = &mut self.memory else { return Ok(None) };
+        (self.work.timed, memory.pages) = laid(memory.block, memory.asked, seed, until)?;
+        Ok(Some(memory.pages))
     }
 
-    fn sample(&mut self) -> Result<f64, ShortProbeError> {
+    /// Nanoseconds per unit of work.
+    ///
+    /// # Errors
+    /// How many windows were taken, if all were set aside.
+    pub(super) fn sample(&mut self) -> Result<f64, usize> {
         let (mut windows, mut taken, mut kept) = ([0.0; WINDOWS], 0, 0);
-        let before = self.sampler.control.read(self.sampler.rate);
         while kept < WINDOWS && taken < WINDOWS_MAX && !(taken > 0 && self.sampler.is_cut()) {
             taken += 1;
             if let Some(ns) = self.sampler.window(|| (self.work.timed.run)(self.rounds)) {
@@ -109,30 +119,28 @@ impl ShortProbe for Windowed {
                 kept += 1;
             }
         }
-        let after = self.sampler.control.read(self.sampler.rate);
-        let disturbed = ShortProbeError::Disturbed { probe: self.name, windows: taken };
-        let window_ns = self.work.low.of(&mut windows[..kept]).ok_or(disturbed)?;
-        let ns = window_ns / (self.rounds * self.work.timed.units_per_round) as f64;
-        let multiply_ns = before.multiply_ns.min(after.multiply_ns);
-        self.core_cycles = self.cycles_per_multiply.map(|cycles| ns / multiply_ns * cycles);
-        Ok(ns)
+        let window_ns = self.work.low.of(&mut windows[..kept]).ok_or(taken)?;
+        Ok(window_ns / (self.rounds * self.work.timed.units_per_round) as f64)
     }
+}
 
-    fn core_cycles(&self) -> Option<f64> {
-        self.core_cycles
-    }
-
-    fn pages(&self) -> Option<Pages> {
-        self.memory.map(|memory| memory.pages)
-    }
-
-    fn lay_anew(&mut self, seed: u64, until: Option<Instant>) -> Result<Option<Pages>, ShortProbeError> {
-        let Some(memory) = &mut self.memory else { return Ok(None) };
-        let laid = chase::chase(memory.block, memory.asked, seed, until)?;
-        memory.pages = laid.pages;
-        self.work = laid.work;
-        Ok(Some(laid.pages))
-    }
+/// Maps a block and lays a chase through it.
+fn laid(
+    block: Bytes,
+    asked: PageRequest,
+    seed: u64,
+    until: Option<Instant>,
+) -> Result<(TimedLoop<'static>, Pages), MappingError> {
+    let goes_on = || pending_signal().is_none() && until.is_none_or(|until| Instant::now() < until);
+    let mut mapping = Mapping::new_while(block.0 as usize, asked, &goes_on)?;
+    let laid = OffsetChase::lay_while(mapping.as_mut_slice(), seed, &goes_on);
+    let mut chase = laid.ok_or(MappingError::BrokenOff { bytes: block })?;
+    let pages = mapping.pages();
+    let run = move |rounds| {
+        chase.walk(mapping.as_mut_slice(), rounds);
+        black_box(chase.offset());
+    };
+    Ok((TimedLoop::new(OFFSETS_PER_ROUND, run), pages))
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use record::{FlawEvidence, Reading};
 
-use super::{SignatureProbe, SignatureSetup, measure};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use super::{SignatureSetup, measure};
+use crate::probe::{CheckUpProbe, Planned, Section, SignatureProbe, Subject};
 use crate::session::Session;
 
 /// A share that is smaller would leave a probe with too few turns: then the last ones go without. The longest of fourteen
@@ -45,7 +45,7 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
 
 /// A check-up never holds up the whole machine.
 fn undisturbing(subject: &Subject<'_>) -> Vec<SignatureProbe> {
-    let asked = subject.options.signatures.iter().copied();
+    let asked = subject.signatures.iter().copied();
     asked.filter(|probe| !probe.disturbs_machine()).collect()
 }
 

@@ -39,8 +39,6 @@ pub(crate) struct Svg {
     height: f64,
     name: String,
     body: String,
-    /// Whether parts of it can be stepped to; a picture that is one image has no parts.
-    has_parts: bool,
 }
 
 /// A coordinate with one decimal, without a trailing `.0`.
@@ -53,12 +51,7 @@ pub(crate) fn coordinate(value: f64) -> String {
 impl Svg {
     /// An empty picture; `name` makes its ids unique in a page.
     pub(crate) fn new(name: &str, width: f64, height: f64) -> Self {
-        Self { width, height, name: name.to_owned(), body: String::new(), has_parts: false }
-    }
-
-    /// Parts of the picture are images with names of their own.
-    pub(crate) fn hold_parts(&mut self) {
-        self.has_parts = true;
+        Self { width, height, name: name.to_owned(), body: String::new() }
     }
 
     pub(crate) fn id(&self, what: &str) -> String {
@@ -167,9 +160,8 @@ impl Svg {
     pub(crate) fn finish(self, title: &str, description: &str, standalone: bool) -> String {
         let [width, height] = [self.width, self.height].map(coordinate);
         let name = &self.name;
-        let role = if self.has_parts { "group" } else { "img" };
         let mut svg = format!(
-            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"{role}\" aria-labelledby=\"{name}-title {name}-desc\""
+            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{name}-title {name}-desc\""
         );
         if standalone {
             let _ =

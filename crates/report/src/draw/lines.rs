@@ -3,7 +3,6 @@
 use record::Spread;
 
 use super::{Anchor, Axis, Chart, Measure, Scale, Svg, series_colour};
-use crate::draw::canvas::coordinate;
 use crate::number;
 
 const WIDTH: f64 = 900.0;
@@ -234,10 +233,4 @@ fn marker(svg: &mut Svg, style: usize, (x, y): (f64, f64), doubtful: bool) {
         2 => svg.polygon(&[(x, y - 4.0), (x + 4.0, y + 3.0), (x - 4.0, y + 3.0)], &paint),
         _ => svg.polygon(&[(x, y - 4.2), (x + 4.2, y), (x, y + 4.2), (x - 4.2, y)], &paint),
     }
-}
-
-/// A whisker: interval as a line with ends, along x.
-pub(super) fn whisker(svg: &mut Svg, low: f64, high: f64, y: f64, half: f64) {
-    let [low, high, top, bottom, y] = [low, high, y - half, y + half, y].map(coordinate);
-    svg.path(&format!("M{low} {top}V{bottom}M{low} {y}H{high}M{high} {top}V{bottom}"), "class=\"whisker\"");
 }

@@ -98,6 +98,14 @@ impl Default for MatrixChart {
     }
 }
 
+impl MatrixChart {
+    /// Matrices of latencies by stride and block.
+    pub(crate) fn by_block_and_stride(unit: &'static str, panels: Vec<MatrixPanel>) -> Self {
+        let (row_label, column_label) = ("stride", "block size");
+        Self { row_label, column_label, unit, panels_per_row: 1, square: false, panels, ..Self::default() }
+    }
+}
+
 struct Layout {
     cell: (f64, f64),
     panel: (f64, f64),

@@ -17,7 +17,7 @@ pub(crate) const STYLE_LIGHT: &str = ".chart{font-family:system-ui,-apple-system
 .chart text{fill:#3c4856}.chart .ink{fill:#16202b}.chart .strong{fill:#16202b;font-weight:600}.chart .dim{fill:#66727f}\
 .chart .small{font-size:10.5px}.chart .tiny{font-size:9px}.chart .paper{fill:#fff}.chart .grid{stroke:#e3e8ed;stroke-width:1}\
 .chart .axis{stroke:#9aa5b1;stroke-width:1}.chart .wall{stroke:#c8d0d8;stroke-width:.8;fill:none}.chart .empty{fill:#eef1f4}\
-.chart .mark{stroke:#66727f;stroke-width:1;stroke-dasharray:2 3}.chart .whisker{stroke:#16202b;stroke-width:1.2;fill:none}\
+.chart .mark{stroke:#66727f;stroke-width:1;stroke-dasharray:2 3}\
 .chart .halo{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}.chart .hollow{fill:#fff}\
 .chart .hatch{stroke:#16202b;stroke-width:1.1}.chart .onlight{fill:#000}.chart .ondark{fill:#fff}\
 .chart .hit{fill:none;stroke:none;pointer-events:all}.chart .neutral{fill:#fafafa}.chart .onneutral{fill:#10161d}";
@@ -25,7 +25,7 @@ pub(crate) const STYLE_LIGHT: &str = ".chart{font-family:system-ui,-apple-system
 /// What changes on a dark ground.
 pub(crate) const STYLE_DARK: &str = ".chart text{fill:#b9c4cf}.chart .ink,.chart .strong{fill:#eef2f6}.chart .dim{fill:#8f9ba8}\
 .chart .paper,.chart .hollow{fill:#11171e}.chart .grid{stroke:#26303a}.chart .axis{stroke:#566270}.chart .wall{stroke:#3b4753}\
-.chart .empty{fill:#1b232c}.chart .mark{stroke:#8f9ba8}.chart .whisker{stroke:#eef2f6}.chart .halo{stroke:#11171e}\
+.chart .empty{fill:#1b232c}.chart .mark{stroke:#8f9ba8}.chart .halo{stroke:#11171e}\
 .chart .onlight{fill:#000}.chart .ondark{fill:#fff}.chart .hatch{stroke:#10161d}\
 .chart .neutral{fill:#333e4a}.chart .onneutral{fill:#eef2f6}.chart .hatch.overneutral{stroke:#eef2f6}";
 

@@ -80,15 +80,15 @@ impl Scale {
     fn powers_of_two(&self) -> Vec<(f64, String)> {
         let first = self.low.log2().ceil().clamp(0.0, 63.0) as i32;
         let last = self.high.log2().floor().clamp(0.0, 63.0) as i32;
-        let label = |power| {
+        let labelled = |power| {
             let value = 2f64.powi(power);
-            let told = match self.axis {
+            let label = match self.axis {
                 Axis::Bytes => Bytes(value as u64).to_string(),
                 _ => format!("{value:.0}"),
             };
-            (value, told)
+            (value, label)
         };
-        let all: Vec<(f64, String)> = (first..=last).map(label).collect();
+        let all: Vec<(f64, String)> = (first..=last).map(labelled).collect();
         let widest = all.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(1);
         let room = (self.to - self.from).abs() / (CHARACTER * widest as f64 + LABEL_GAP);
         let every = all.len().div_ceil((room as usize + 1).min(MOST_TICKS)).max(1);

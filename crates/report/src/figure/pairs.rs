@@ -1,14 +1,25 @@
-//! Matrices of CPUs: line transfer by protocol, and slowdown by shared resource.
+//! Pairs of CPUs: line transfer by protocol, slowdown by shared resource, and counters against each other, now and over time.
 
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{LineTransfer, Record, Spread};
+use record::{ClockPair, LineTransfer, Record, Spread};
+use stats::Interval;
 
-use super::Figure;
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use super::Source;
+use crate::draw::{
+    Axis as Scaling, Colours, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
+    MatrixPanel, Measure,
+};
 use crate::naming;
 use crate::page::{Drawn, Table};
+
+/// More curves than this are not distinguishable.
+const MOST_CURVES: usize = 6;
+/// Points of one curve in the picture; more are thinned.
+const MOST_POINTS: usize = 240;
+/// Exchanges below this make an estimate doubtful: its spread is then hardly known.
+const FEW_EXCHANGES: usize = 5;
 
 /// One measured pair of any kind: two CPUs, the kind, the value.
 type Pair<'r> = (CpuId, CpuId, &'r str, f64, &'r Spread);
@@ -30,7 +41,12 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     Drawn::of(&chart, name, reading, Table::default())
 }
 
-pub(super) fn sharing(record: &Record) -> Option<Drawn> {
+/// A line between the CPUs of a record.
+pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    line_transfer(&record.cores.line_transfer, name)
+}
+
+pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let pairs = record.cores.sharing.iter();
     let pairs: Vec<Pair<'_>> =
         pairs.map(|p| (p.a, p.b, p.resource.as_str(), p.slowdown, &p.spread)).collect();
@@ -46,7 +62,7 @@ pub(super) fn sharing(record: &Record) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of(&chart, Figure::Sharing.name(), reading, Table::default())
+    Drawn::of(&chart, name, reading, Table::default())
 }
 
 /// The rows and columns of a matrix of CPUs, ascending.
@@ -84,4 +100,78 @@ fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
         axis.panel(naming::words(kind), cells)
     };
     naming::distinct(pairs.iter().map(|pair| pair.2)).into_iter().map(panel).collect()
+}
+
+fn counters(record: &Record) -> &[ClockPair] {
+    record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
+}
+
+/// Two matrices: the likely offset, and how far it can be from zero for certain.
+pub(super) fn offsets((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let pairs = counters(record);
+    let cpus = Axis::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
+    let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
+        let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
+        let both = cells.flat_map(|(pair, value)| {
+            [(pair.a, pair.b, value), (pair.b, pair.a, sign * value)].map(|(row, column, value)| MatrixCell {
+                row: cpus.place(row),
+                column: cpus.place(column),
+                measure: Measure {
+                    doubtful: pair.usable < FEW_EXCHANGES,
+                    basis: format!("{} of {} exchanges usable", pair.usable, pair.exchanges),
+                    ..Measure::exact(value)
+                },
+            })
+        });
+        cpus.panel(title, both.collect())
+    };
+    let chart = MatrixChart {
+        row_label: "reference CPU",
+        column_label: "CPU",
+        unit: " ns",
+        panels: vec![
+            panel("likely offset", &|pair| pair.estimate_ns, -1.0),
+            panel("guaranteed: at most so far apart", &farthest, 1.0),
+        ],
+        ..MatrixChart::default()
+    };
+    let reading = "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the likely \
+                   offset also takes it that a message needs as long there as back. An offset within the bound cannot be \
+                   noticed by programs that talk through memory.";
+    Drawn::of(&chart, name, reading, Table::default())
+}
+
+/// How far two counters can be apart at most, in nanoseconds.
+fn farthest(pair: &ClockPair) -> Option<f64> {
+    pair.interval_ns.map(|[low, high]| low.abs().max(high.abs()))
+}
+
+/// Likely offset over time, a curve per pair, those that moved first.
+pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let mut shown: Vec<&ClockPair> = counters(record).iter().filter(|pair| pair.centres.len() > 1).collect();
+    let steepness = |pair: &ClockPair| pair.rate_ppb.filter(|ppb| ppb.is_finite()).map_or(0.0, f64::abs);
+    shown.sort_by(|a, b| {
+        b.fault.is_some().cmp(&a.fault.is_some()).then(steepness(b).total_cmp(&steepness(a)))
+    });
+    let series = shown.iter().take(MOST_CURVES).enumerate().map(|(style, pair)| {
+        let every = pair.centres.len().div_ceil(MOST_POINTS).max(1);
+        let sd = pair.sd_ns.unwrap_or(0.0);
+        let point = |&[x, value]: &[f64; 2]| {
+            let ends = Some(Interval { low: value - sd, high: value + sd });
+            LinePoint { x, measure: Measure { ends, ..Measure::exact(value) } }
+        };
+        let points = pair.centres.iter().step_by(every).map(point).collect();
+        LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points }
+    });
+    let chart = LineChart {
+        x_label: "seconds since the first exchange",
+        y_label: "offset, ns",
+        unit: " ns",
+        x: Scaling::Linear,
+        y: Scaling::Linear,
+        panels: vec![LinePanel::new("", series)],
+    };
+    let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
+                   line; drift is a slope, and a step stays.";
+    Drawn::of(&chart, name, reading, Table::default())
 }

@@ -1,25 +1,18 @@
-//! The figures of sockets and nodes: links, latency and bandwidth by CPU and node, bandwidth of several CPUs at once.
+//! The figures of sockets and nodes: links, latency and bandwidth by CPU and node; and the distances of firmware beside what was
+//! measured.
 
-mod links;
+use machine::{CpuId, Machine, NodeId};
+use models::interconnect::{Explanation, Graph, SocketAccount};
+use record::{NodeBandwidth, NodeLatency, Sockets};
+use stats::text::span;
 
-use machine::{CpuId, NodeId};
-use models::interconnect::SocketAccount;
-use record::{NodeBandwidth, NodeLatency, PackageScaling, Sockets};
-
-use crate::draw::{
-    Axis, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel, Measure,
-};
-use crate::figure::Figure;
-use crate::interconnect::{self, GraphPicture};
+use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure};
+use crate::interconnect::{self, GraphPicture, Reads};
 use crate::page::{Drawn, Table};
 use crate::{naming, number};
-pub(crate) use links::by_distance;
-use links::predicted;
 
 /// Panels with more columns than this stand below each other.
 const COLUMNS_BESIDE: usize = 8;
-/// Curves that are distinguishable; of more packages the slowest, the median and the fastest are shown.
-const CURVES_MAX: usize = 4;
 
 /// Kernels with their kinds of store, in the order measured.
 pub(crate) fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
@@ -27,8 +20,8 @@ pub(crate) fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
 }
 
 /// How the nodes are linked; none if neither latencies nor hardware tell it.
-pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn> {
-    links::picture(sockets, account).map(|picture| graph(&picture, Figure::SocketLinks.name()))
+pub(crate) fn links(sockets: &Sockets, account: Option<&SocketAccount>, name: &str) -> Option<Drawn> {
+    picture(sockets, account?).map(|picture| graph(&picture, name))
 }
 
 /// The graph of links, with what each node's reads take.
@@ -73,7 +66,7 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
 pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Option<Drawn> {
     let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
     let reading = "Nanoseconds of a read: row, who reads; column, whose memory.";
-    Drawn::of(&chart, Figure::SocketLatency.name(), reading, Table::default())
+    Drawn::of(&chart, "socket-latency", reading, Table::default())
 }
 
 fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
@@ -154,7 +147,7 @@ fn chased_in(sockets: &Sockets) -> String {
 }
 
 /// Latency by CPU and node; none on a machine of one node, where it is a column of the table of CPUs.
-pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Drawn> {
+pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>, name: &str) -> Option<Drawn> {
     let places = Places::of(sockets);
     if places.nodes.len() < 2 {
         return None;
@@ -177,11 +170,11 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
          memory it loads from.",
         chased_in(sockets)
     );
-    Drawn::of(&chart, Figure::SocketLatency.name(), reading, Table::default())
+    Drawn::of(&chart, name, reading, Table::default())
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
-pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
+pub(crate) fn bandwidth(sockets: &Sockets, _: Option<&SocketAccount>, name: &str) -> Option<Drawn> {
     let places = Places::of(sockets);
     if places.nodes.len() < 2 {
         return None;
@@ -197,75 +190,80 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
     });
     let chart = chart(panels.collect(), places.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
-    Drawn::of(&chart, Figure::SocketBandwidth.name(), reading, Table::default())
+    Drawn::of(&chart, name, reading, Table::default())
 }
 
-/// Bandwidth of 1 to n CPUs of a package, with what as many single CPUs would make up to the roof; none with fewer than three
-/// points, which make no curve.
-pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
-    let packages = shown_packages(&sockets.scaling);
-    let curve = |(style, package): (usize, &Option<i64>)| {
-        let points = of_package(&sockets.scaling, *package).map(point).collect();
-        LineSeries { name: package_name(*package), style, points }
+/// The graph with the reads of each node; none if neither latencies nor hardware tell one.
+fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
+    let used = account.graph.as_ref()?;
+    let nodes = &account.inference.as_ref()?.nodes;
+    Some(GraphPicture {
+        title: format!("as {} tell", used.source),
+        graph: Graph::of_numbered(nodes, &used.edges)?,
+        names: nodes.iter().map(u32::to_string).collect(),
+        notes: nodes.iter().map(|&node| own_triad(sockets, NodeId(node))).collect(),
+        reads: Some(Reads {
+            unit: "ns".to_owned(),
+            measured: measured(sockets, nodes),
+            predicted: predicted(account),
+        }),
+    })
+}
+
+/// The matrix as the model of the links, or of a mesh, has it; empty without either.
+fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
+    let (Some(inference), Some(explanation)) = (&account.inference, &account.explanation) else {
+        return Vec::new();
     };
-    let mut series: Vec<LineSeries> = packages.iter().enumerate().map(curve).collect();
-    if series.iter().all(|one| one.points.len() < 3) {
-        return None;
+    let count = inference.nodes.len();
+    let used = account.graph.as_ref();
+    let graph = used.and_then(|used| Graph::of_numbered(&inference.nodes, &used.edges));
+    let hops = graph.and_then(|graph| graph.hops());
+    if hops.is_none() && !matches!(explanation, Explanation::Mesh(_)) {
+        return Vec::new();
     }
-    series.push(LineSeries {
-        name: format!("{}: n times one CPU, up to its roof", package_name(packages[0])),
-        style: CURVES_MAX,
-        points: ideal(&series[0].points),
+    let entry = |row, column| explanation.predicted(hops.as_ref(), row, column);
+    (0..count).map(|row| (0..count).map(|column| entry(row, column)).collect()).collect()
+}
+
+/// Latencies by node that reads and node that is read.
+fn measured(sockets: &Sockets, nodes: &[u32]) -> Vec<Vec<Option<f64>>> {
+    let entry = |from: u32, to: u32| {
+        let cpu = sockets.subjects.iter().find(|subject| subject.node == Some(NodeId(from)))?.cpu;
+        let of = sockets.latency.iter().find(|one| one.cpu == cpu && one.node == NodeId(to))?;
+        number::positive(of.ns)
+    };
+    nodes.iter().map(|&from| nodes.iter().map(|&to| entry(from, to)).collect()).collect()
+}
+
+/// What was measured at each distance that firmware gives: `10: 102 to 138 ns, 20: 120 to 146 ns`; none without distances.
+pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String> {
+    let topology = &machine.topology;
+    let distance = |from: NodeId, to: NodeId| {
+        let column = topology.distance_nodes.iter().position(|node| *node == to)?;
+        topology.nodes.iter().find(|node| node.id == from)?.distances.get(column).copied()
+    };
+    let measured = sockets.latency.iter().filter(|one| one.ns.is_finite()).filter_map(|one| {
+        let from = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu)?;
+        Some((distance(from.node?, one.node)?, one.ns))
     });
-    let chart = LineChart {
-        x_label: "CPUs at work",
-        y_label: "GB/s",
-        unit: " GB/s",
-        x: Axis::Linear,
-        y: Axis::Linear,
-        panels: vec![LinePanel::new("", series)],
+    let mut classes = naming::grouped(measured);
+    classes.sort_unstable_by_key(|(distance, _)| *distance);
+    let texts = classes.iter().filter_map(|(distance, ns)| {
+        let low = ns.iter().copied().reduce(f64::min)?;
+        Some(format!("{distance}: {} ns", span(low, ns.iter().copied().fold(low, f64::max))))
+    });
+    let texts = texts.collect::<Vec<String>>().join(", ");
+    (!texts.is_empty()).then_some(texts)
+}
+
+/// Triad of a node's CPU in its own memory: `4.7 GB/s`; empty if it was not measured.
+fn own_triad(sockets: &Sockets, node: NodeId) -> String {
+    let Some(subject) = sockets.subjects.iter().find(|subject| subject.node == Some(node)) else {
+        return String::new();
     };
-    let reading = "Triad with plain stores, every CPU in memory of its own. Where the curve bends down from the straight line, \
-                   CPUs wait for each other; what single CPUs differ by vanishes where they reach the roof.";
-    Drawn::of(&chart, Figure::SocketTogether.name(), reading, Table::default())
-}
-
-fn package_name(package: Option<i64>) -> String {
-    package.map_or_else(|| "all CPUs".to_owned(), |package| format!("package {package}"))
-}
-
-fn of_package(scaling: &[PackageScaling], package: Option<i64>) -> impl Iterator<Item = &PackageScaling> {
-    scaling.iter().filter(move |one| one.package == package && one.bytes_per_s.is_finite())
-}
-
-/// All packages, or of many the slowest, the median and the fastest by their greatest bandwidth.
-fn shown_packages(scaling: &[PackageScaling]) -> Vec<Option<i64>> {
-    let finite = scaling.iter().filter(|one| one.bytes_per_s.is_finite());
-    let by_package = naming::grouped(finite.map(|one| (one.package, one.bytes_per_s)));
-    let roof = |(package, rates): (Option<i64>, Vec<f64>)| {
-        (package, rates.into_iter().fold(f64::NEG_INFINITY, f64::max))
-    };
-    let mut roofs: Vec<(Option<i64>, f64)> = by_package.into_iter().map(roof).collect();
-    if roofs.len() > CURVES_MAX {
-        roofs.sort_by(|a, b| a.1.total_cmp(&b.1));
-        roofs = vec![roofs[0], roofs[roofs.len() / 2], roofs[roofs.len() - 1]];
-    }
-    roofs.into_iter().map(|(package, _)| package).collect()
-}
-
-fn point(one: &PackageScaling) -> LinePoint {
-    LinePoint::measured(one.cpus.len() as f64, one.bytes_per_s, &one.spread, number::gigabytes)
-}
-
-/// A straight line from the first point to where it meets the greatest value, then that.
-fn ideal(points: &[LinePoint]) -> Vec<LinePoint> {
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
-    let (each, roof) =
-        (first.measure.value / first.x, points.iter().map(|point| point.measure.value).fold(0.0, f64::max));
-    let bend = (roof / each).clamp(first.x, last.x);
-    let mut line = vec![LinePoint::exact(first.x, first.measure.value), LinePoint::exact(bend, each * bend)];
-    if bend < last.x {
-        line.push(LinePoint::exact(last.x, roof));
-    }
-    line
+    let of = sockets.bandwidth.iter().find(|one| {
+        one.cpu == subject.cpu && one.node == node && one.kernel == "triad" && one.store != "non_temporal"
+    });
+    of.map_or_else(String::new, |one| format!("{} GB/s", number::short(number::gigabytes(one.bytes_per_s))))
 }

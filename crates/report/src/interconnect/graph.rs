@@ -1,13 +1,11 @@
-//! A link graph as a picture: SVG and DOT, nodes coloured by how far their farthest node is, their reads shown on demand.
+//! A link graph as a picture: nodes coloured by how far their farthest node is, each with what its reads take.
 
-use std::collections::VecDeque;
 use std::f64::consts::TAU;
 use std::fmt::Write;
 
 use models::interconnect::Graph;
 
-use crate::draw::{Anchor, Svg, Word, coordinate, ink_on, series_colour};
-use crate::escape::{markup, plain};
+use crate::draw::{Anchor, Svg, ink_on, series_colour};
 use crate::number;
 
 /// What a graph without eccentricities is painted with.
@@ -15,28 +13,28 @@ const UNCONNECTED: &str = "#9AA5B1";
 
 /// A graph to be drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GraphPicture {
+pub(crate) struct GraphPicture {
     /// For people.
-    pub title: String,
+    pub(crate) title: String,
     /// Who is linked to whom.
-    pub graph: Graph,
+    pub(crate) graph: Graph,
     /// What each node is called; sysfs numbers may have gaps.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// A further line below each name; empty for none.
-    pub notes: Vec<String>,
-    /// What each node's reads take, shown when somebody points at it.
-    pub reads: Option<Reads>,
+    pub(crate) notes: Vec<String>,
+    /// What each node's reads take, which its mark says.
+    pub(crate) reads: Option<Reads>,
 }
 
 /// How long reads take, by reader (row) and home (column).
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reads {
+pub(crate) struct Reads {
     /// Behind a number.
-    pub unit: String,
+    pub(crate) unit: String,
     /// Measured; empty if nobody measured.
-    pub measured: Vec<Vec<Option<f64>>>,
+    pub(crate) measured: Vec<Vec<Option<f64>>>,
     /// As the model of the links has it; empty without one.
-    pub predicted: Vec<Vec<Option<f64>>>,
+    pub(crate) predicted: Vec<Vec<Option<f64>>>,
 }
 
 impl Reads {
@@ -87,12 +85,10 @@ impl GraphPicture {
         };
         match &self.reads {
             Some(reads) if reads.measured.is_empty() => {
-                format!(
-                    "{colours} Point at a node, or step to it with the Tab key: the way of its reads, and what the model says they take."
-                )
+                format!("{colours} A node's mark says what its reads take by the model.")
             }
             Some(_) => format!(
-                "{colours} Point at a node, or step to it with the Tab key: the way of its reads, what they take, and in brackets what the links predict."
+                "{colours} A node's mark says what its reads take, and in brackets what the links predict."
             ),
             None => colours,
         }
@@ -195,17 +191,9 @@ fn seats(graph: &Graph) -> Vec<usize> {
     seats
 }
 
-/// The picture, standing alone.
-pub fn graph_svg(picture: &GraphPicture) -> String {
-    draw(picture, "links").finish(&picture.title, &picture.reading(), true)
-}
-
 pub(crate) fn draw(picture: &GraphPicture, name: &str) -> Svg {
     let layout = layout(&picture.graph);
     let mut svg = Svg::new(name, layout.width, layout.height);
-    if picture.reads.is_some() {
-        svg.hold_parts();
-    }
     svg.text((20.0, 20.0), "strong", Anchor::Start, &picture.title);
     legend(&mut svg, picture, layout.legend_x);
     for [from, to] in picture.graph.links() {
@@ -240,90 +228,22 @@ fn legend(svg: &mut Svg, picture: &GraphPicture, x: f64) {
 fn one_node(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, node: usize) {
     let ((x, y), radius) = (layout.at[node], layout.node_radius);
     let colour = picture.colour(node);
-    if let Some(reads) = &picture.reads {
-        let label = markup(&spoken(picture, reads, node));
-        svg.open(&format!("class=\"node\" tabindex=\"0\" role=\"img\" aria-label=\"{label}\""));
-    } else {
-        svg.open("class=\"node\"");
-    }
+    svg.open_mark(&title(picture, node));
     svg.circle((x, y), radius, &format!("fill=\"{colour}\""));
     svg.text((x, y + 4.5), ink_on(colour), Anchor::Middle, &picture.names[node]);
     if !picture.notes[node].is_empty() {
         svg.text((x, y + radius + 15.0), "ink halo", Anchor::Middle, &picture.notes[node]);
     }
-    if let Some(reads) = &picture.reads {
-        paths(svg, picture, layout, reads, node);
-    }
     svg.close();
 }
 
-/// What a reader with ears gets in place of lines and labels.
-fn spoken(picture: &GraphPicture, reads: &Reads, node: usize) -> String {
-    let of = |home: usize| Some(format!("{} {}", picture.names[home], reads.text(node, home)?));
+/// `node 1: reads 0 in 102 ns, 2 in 120 ns`; its name alone where nothing is known of its reads.
+fn title(picture: &GraphPicture, node: usize) -> String {
+    let name = &picture.names[node];
+    let Some(reads) = &picture.reads else { return format!("node {name}") };
+    let of = |home: usize| Some(format!("{} in {}", picture.names[home], reads.text(node, home)?));
     let all: Vec<String> = (0..picture.graph.nodes()).filter_map(of).collect();
-    format!("node {} reads {}", picture.names[node], all.join(", "))
-}
-
-/// The way from a node to each other one and what it takes; hidden until the page shows it.
-fn paths(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, reads: &Reads, from: usize) {
-    let radius = layout.node_radius;
-    svg.open("class=\"paths\" visibility=\"hidden\"");
-    let mut ways = String::new();
-    for (near, far) in tree(&picture.graph, from) {
-        let ((ax, ay), (bx, by)) = (layout.at[near], layout.at[far]);
-        let share = (radius + 1.0) / (bx - ax).hypot(by - ay).max(1.0);
-        let (dx, dy) = ((bx - ax) * share, (by - ay) * share);
-        let [ax, ay, bx, by] = [ax + dx, ay + dy, bx - dx, by - dy].map(coordinate);
-        let _ = write!(ways, "M{ax} {ay}L{bx} {by}");
-    }
-    svg.path(&ways, "class=\"path\"");
-    svg.circle(layout.at[from], radius + 4.0, "class=\"ring\"");
-    let label = |(home, &(x, y)): (usize, &(f64, f64))| {
-        Some(Word { at: (x, y - radius - 8.0), text: reads.text(from, home)? })
-    };
-    let labels: Vec<Word> = layout.at.iter().enumerate().filter_map(label).collect();
-    svg.words("strong halo", Anchor::Middle, &labels);
-    svg.close();
-}
-
-/// The links over which the other nodes are reached on a shortest way, the nearer end first.
-fn tree(graph: &Graph, from: usize) -> Vec<(usize, usize)> {
-    let mut seen = vec![false; graph.nodes()];
-    let mut links = Vec::new();
-    let mut waiting = VecDeque::from([from]);
-    seen[from] = true;
-    while let Some(near) = waiting.pop_front() {
-        for far in graph.neighbours(near) {
-            if !seen[far] {
-                seen[far] = true;
-                links.push((near, far));
-                waiting.push_back(far);
-            }
-        }
-    }
-    links
-}
-
-/// The graph in the language of Graphviz.
-pub fn graph_dot(picture: &GraphPicture) -> String {
-    let quoted = |text: &str| plain(text).replace('\\', "\\\\").replace('"', "\\\"");
-    let mut text = format!("graph links {{\n  label=\"{}\";\n", quoted(&picture.title));
-    text += "  node [style=filled, fontcolor=white];\n";
-    let far = picture.eccentricities();
-    for node in 0..picture.graph.nodes() {
-        let mut label = quoted(&picture.names[node]);
-        if let Some(far) = &far {
-            let _ = write!(label, "\\nfar {}", far[node]);
-        }
-        if !picture.notes[node].is_empty() {
-            let _ = write!(label, "\\n{}", quoted(&picture.notes[node]));
-        }
-        let _ = writeln!(text, "  n{node} [label=\"{label}\", fillcolor=\"{}\"];", picture.colour(node));
-    }
-    for [from, to] in picture.graph.links() {
-        let _ = writeln!(text, "  n{from} -- n{to};");
-    }
-    text + "}\n"
+    format!("node {name}: reads {}", all.join(", "))
 }
 
 #[cfg(test)]
@@ -340,32 +260,26 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nodes_are_coloured_by_their_farthest() {
-        let picture = picture(4, &[[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]);
-        let dot = graph_dot(&picture);
-        assert_eq!(dot.matches(series_colour(0)).count(), 2);
-        assert_eq!(dot.matches(series_colour(1)).count(), 2);
-        assert_eq!(dot.matches(" -- ").count(), 5);
-        assert!(dot.contains("a \\\"board\\\" <&>"));
-        let svg = graph_svg(&picture);
-        assert_eq!((svg.matches("<circle").count(), svg.matches("<line").count()), (4, 5));
+    fn drawn(picture: &GraphPicture) -> String {
+        let svg = draw(picture, "links").finish(&picture.title, &picture.reading(), true);
         roxmltree::Document::parse(&svg).expect("well formed");
+        svg
     }
 
     #[test]
-    fn each_node_tells_its_reads_to_eyes_and_ears() {
+    fn nodes_are_coloured_by_their_farthest() {
+        let svg = drawn(&picture(4, &[[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]));
+        assert_eq!((svg.matches("<circle").count(), svg.matches("<line").count()), (4, 5));
+        let circles = |class: usize| svg.matches(&format!("fill=\"{}\"/>", series_colour(class))).count();
+        assert_eq!([circles(0), circles(1)], [2, 2], "{svg}");
+    }
+
+    #[test]
+    fn each_node_says_what_its_reads_take() {
         let rows = vec![vec![Some(102.0), Some(120.0), None]; 3];
         let reads = Reads { unit: "ns".to_owned(), measured: rows.clone(), predicted: rows };
-        let svg = graph_svg(&GraphPicture { reads: Some(reads), ..picture(3, &[[0, 1], [1, 2]]) });
-        assert_eq!(svg.matches("tabindex=\"0\"").count(), 3);
-        assert!(svg.contains("aria-label=\"node 1 reads 0 102 ns (102), 1 120 ns (120)\""), "{svg}");
-        // Two links lead from each node to the others, drawn in one go.
-        let ways = || svg.match_indices("class=\"path\"").map(|(at, _)| &svg[..at]);
-        let drawn = |before: &str| before.rsplit("d=").next().map_or(0, |way| way.matches('M').count());
-        assert_eq!(ways().map(drawn).collect::<Vec<_>>(), [2, 2, 2]);
-        assert!(svg.contains("visibility=\"hidden\"") && !svg.contains("role=\"img\" aria-labelledby"));
-        roxmltree::Document::parse(&svg).expect("well formed");
+        let svg = drawn(&GraphPicture { reads: Some(reads), ..picture(3, &[[0, 1], [1, 2]]) });
+        assert!(svg.contains("<title>node 1: reads 0 in 102 ns (102), 1 in 120 ns (120)</title>"), "{svg}");
     }
 
     #[test]
@@ -381,9 +295,7 @@ mod tests {
     #[test]
     fn parts_that_are_apart_and_many_nodes_are_drawn_too() {
         for nodes in [1, 3, 64] {
-            let svg = graph_svg(&picture(nodes, &[]));
-            assert_eq!(svg.matches("<circle").count(), nodes);
-            roxmltree::Document::parse(&svg).expect("well formed");
+            assert_eq!(drawn(&picture(nodes, &[])).matches("<circle").count(), nodes);
         }
     }
 }

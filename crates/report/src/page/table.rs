@@ -237,6 +237,16 @@ impl Cell {
         Self::shown(text::percent(share), share)
     }
 
+    /// A number with one decimal.
+    pub(crate) fn tenths(value: f64) -> Self {
+        Self::shown(format!("{value:.1}"), value)
+    }
+
+    /// The same with its sign.
+    pub(crate) fn signed_tenths(value: f64) -> Self {
+        Self::shown(format!("{value:+.1}"), value)
+    }
+
     /// A number without decimals, or nothing.
     pub(crate) fn whole(value: Option<f64>) -> Self {
         value.map(|value| Self::shown(format!("{value:.0}"), value)).into()

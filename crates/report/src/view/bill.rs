@@ -71,7 +71,7 @@ fn of_program(bill: &ProgramBill, title: &str) -> Section {
         .number(("cost", "%"), |entry| entry.amount.filter(|_| works(entry)).map(amount))
         .word("verdict", |entry| if bill.runs == 0 { (Tone::Plain, "not run") } else { verdict(entry.verdict) })
         .number(("p", 2), |entry| entry.p.filter(|_| works(entry)).map(chance))
-        .number(("detectable", "%", 3), |entry| entry.smallest_percent.map(tenths))
+        .number(("detectable", "%", 3), |entry| entry.smallest_percent.map(Cell::tenths))
         .word(("risk", 4), |entry| &entry.risk)
         .number(("runs", 5), |entry| entry.runs)
         .detail(|entry| advice(entry))
@@ -87,10 +87,6 @@ fn of_program(bill: &ProgramBill, title: &str) -> Section {
 
 fn chance(p: f64) -> Cell {
     Cell::shown(if p < SMALLEST_P { "<.001".to_owned() } else { format!("{p:.3}") }, p)
-}
-
-fn tenths(percent: f64) -> Cell {
-    Cell::shown(format!("{percent:.1}"), percent)
 }
 
 fn amount(amount: BillAmount) -> Cell {
@@ -179,7 +175,7 @@ fn conditions(bill: &ProgramBill) -> String {
 /// The table of the article: one row for each program in its own unit.
 fn programs(bills: &[ProgramBill]) -> Table {
     let symmetric = |bill: &ProgramBill| {
-        bill.joint.map(|joint| tenths(stats::symmetric_percent(1.0, 1.0 + joint.cost_percent / 100.0)))
+        bill.joint.map(|joint| Cell::tenths(stats::symmetric_percent(1.0, 1.0 + joint.cost_percent / 100.0)))
     };
     Table::of("programs", bills)
         .word("program", |bill| format!("{}{}", bill.program, if bill.control { " (control)" } else { "" }))

@@ -3,7 +3,6 @@
 
 mod conditions;
 mod cores;
-mod data;
 mod findings;
 mod glance;
 mod memory;
@@ -11,9 +10,9 @@ mod results;
 mod sockets;
 
 use models::interconnect::SocketAccount;
-use record::{ClockRead, Record, Spread};
+use record::{Record, Spread};
 
-use crate::figure::{self, Figure};
+use crate::figure::{self, Figure, Source};
 use crate::page::{Block, Cell, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
 use crate::view::machine::headline;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
@@ -80,18 +79,19 @@ fn chapters<'a>(
     path: Option<&str>,
     account: Option<&'a SocketAccount>,
 ) -> impl Iterator<Item = Section> {
+    let source = (record, account);
     let in_full = [
         (&FINDINGS, findings_and_method(record)),
         (&CONDITIONS, vec![conditions::conditions(record)]),
         (&MACHINE, machine(record)),
         (&FLAWS, flaws(record)),
-        (&MEMORY, memory(record, account)),
+        (&MEMORY, memory(source)),
         (&SOCKETS, memory::sockets(record).into_iter().collect()),
         (&SOCKETS, sockets::sections(record, account).into_iter().map(Section::of_report).collect()),
-        (&CORES, cores(record, account)),
-        (&CLOCKS, clocks(record, account)),
-        (&PLAN, conditions::plan_table(record).into_iter().collect()),
-        (&DATA, vec![data::section(record, path)]),
+        (&CORES, cores(source)),
+        (&CLOCKS, clocks(source)),
+        (&PLAN, plan::section(&record.plan).into_iter().collect()),
+        (&DATA, vec![conditions::repeat(record, path)]),
     ];
     let detailed = |part: Section| if part.depth == Depth::First { part.detailed() } else { part };
     in_full
@@ -100,26 +100,20 @@ fn chapters<'a>(
 }
 
 /// A figure of a record, or why there is none.
-fn drawn(record: &Record, account: Option<&SocketAccount>, figure: Figure) -> Block {
-    let (name, heading) = (figure.name(), figure.title().to_owned());
-    Block::Figure(Box::new(Placed { name, heading, drawn: figure::draw(record, account, figure) }))
+fn drawn(source: Source<'_>, name: &'static str) -> Block {
+    let figure = Figure::named(name);
+    let (heading, drawn) = (figure.title().to_owned(), figure::draw(source, figure));
+    Block::Figure(Box::new(Placed { name, heading, drawn }))
 }
 
 /// Figures without words of their own.
-fn figures(record: &Record, account: Option<&SocketAccount>, of: &[Figure]) -> Section {
-    let place = |section: Section, figure: &Figure| section.with(drawn(record, account, *figure));
-    of.iter().fold(Section::new("figures", ""), place).of_report()
+fn figures(source: Source<'_>, of: &[&'static str]) -> Section {
+    of.iter().fold(Section::new("figures", ""), |section, name| section.with(drawn(source, name))).of_report()
 }
 
 /// A figure and the table that says the same in words, which stands alone where there is no figure.
-fn figure_of(
-    record: &Record,
-    account: Option<&SocketAccount>,
-    figure: Figure,
-    title: &str,
-    table: Table,
-) -> Section {
-    let section = Section::new(figure.name(), title).with(drawn(record, account, figure));
+fn figure_of(source: Source<'_>, name: &'static str, title: &str, table: Table) -> Section {
+    let section = Section::new(name, title).with(drawn(source, name));
     if table.rows.is_empty() { section.of_report() } else { section.table(table) }
 }
 
@@ -154,24 +148,22 @@ fn flaws(record: &Record) -> Vec<Section> {
     [answer].into_iter().chain(parts).collect()
 }
 
-fn memory(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
-    let drawn =
-        [Figure::Levels, Figure::LatencySurface, Figure::LatencyHeatmap, Figure::Bandwidth, Figure::Walks];
-    let mut sections = vec![figures(record, account, &drawn)];
+fn memory(source: Source<'_>) -> Vec<Section> {
+    let record = source.0;
+    let mut sections = vec![figures(source, &["latency-surface", "latency-heatmap", "bandwidth", "walks"])];
     sections.extend(memory::beside_figures(record));
-    let stream = memory::stream(record);
-    sections.push(figure_of(record, account, Figure::Stream, "STREAM bandwidth", stream));
+    sections.push(figure_of(source, "stream", "STREAM bandwidth", memory::stream(record)));
     sections
 }
 
-fn cores(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
-    let lines = lines(&record.cores.line_transfer);
-    let (sharing, waking) = (cores::sharing(record), cores::waking(record));
+fn cores(source: Source<'_>) -> Vec<Section> {
+    let record = source.0;
+    let (lines, sharing) = (lines(&record.cores.line_transfer), cores::sharing(record));
     let mut sections = vec![
-        figure_of(record, account, Figure::LineTransfer, "Moving a cache line between CPUs", lines),
-        figure_of(record, account, Figure::Sharing, "What CPUs cost each other", sharing),
-        figure_of(record, account, Figure::Wake, "Waking an idle CPU", waking),
+        figure_of(source, "line-transfer", "Moving a cache line between CPUs", lines),
+        figure_of(source, "sharing", "What CPUs cost each other", sharing),
     ];
+    sections.extend(cores::waking(record).section("Waking an idle CPU"));
     sections.extend(cores::unlike(record).section("One kind of work beside another"));
     sections.extend(cores::per_cpu(record));
     sections
@@ -184,36 +176,30 @@ fn titled(section: Section, title: &str) -> Section {
 }
 
 /// Reading the time: its cost and whether counters agree.
-fn clocks(record: &Record, account: Option<&SocketAccount>) -> Vec<Section> {
+fn clocks(source: Source<'_>) -> Vec<Section> {
+    let record = source.0;
     let mut sections = Vec::new();
     if let Some(cost) = &record.clock_cost {
         let said = [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
         let price = Section::new("clock-cost", "What does reading the time cost?");
         sections.push(price.stating(said).of_report());
     }
-    let reads: Vec<&ClockRead> = record.clocks.iter().collect();
     let gist = record.clock_cost.as_ref().and_then(clock_cost::gist).map(Statement::plain);
-    let read = figure_of(
-        record,
-        account,
-        Figure::ClockPrices,
-        "Cost of reading the time",
-        cores::clock_reads(&reads),
-    );
-    sections.push(if read.depth == Depth::Report { read } else { read.stating(gist) });
+    let reads = cores::clock_reads(record).section("Cost of reading the time");
+    sections.extend(reads.map(|reads| reads.stating(gist)));
     sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {
         let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
         sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
     }
-    sections.push(figures(record, account, &[Figure::ClockOffsets, Figure::ClockDrift]));
+    sections.push(figures(source, &["clock-offsets", "clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
 }
 
 /// A measured value with its doubts, its uncertainty and its interval.
 fn measured(value: f64, spread: &Spread) -> Cell {
-    Cell::within(number::told(value, spread), value, spread.interval)
+    Cell::within(number::measured(value, spread), value, spread.interval)
 }
 
 /// `±2 %` and the like behind a value, nothing where there is none.

@@ -182,7 +182,7 @@ fn clock_sources(costs: &SourceCosts) -> Section {
             Cell::within(format!("{:+.2}", row.extra_ns), row.extra_ns, row.interval)
         })
         .number(("interval", "ns", 1), |row| ends(row))
-        .number(("extra", "%", 2), |row| Cell::shown(format!("{:+.1}", row.extra_percent), row.extra_percent))
+        .number(("extra", "%", 2), |row| Cell::signed_tenths(row.extra_percent))
         .legend(format!("interleaved, {} turns of each clock source", costs.turns));
     section.stating(usual.map(Statement::plain)).table(table)
 }

@@ -1,14 +1,10 @@
 //! A comparison: what became slower or faster, what else differs, test by test, and the averages.
 
 mod curves;
-mod data;
 mod effects;
-mod surface;
 mod tests_table;
-mod wording;
 
-pub use data::ID as COMPARISON_DATA;
-use record::{ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
+use record::{ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
 use stats::text::{points, runs, signed_ends, signed_points};
 use stats::{Interval, Knowledge, Verdict};
 
@@ -23,6 +19,9 @@ const CAUTIONS_FIRST: usize = 1;
 const FACTS_FIRST: usize = 2;
 /// Of values this long, such as command lines, only the words that differ are shown.
 const LONG_VALUE_CHARACTERS: usize = 36;
+
+/// Percentages are printed with two decimals at most: what is smaller would read as zero with a direction.
+const SMALLEST_PERCENT: f64 = 0.005;
 
 /// The comparison as a page. `records` are those of the configurations, in their order, where they have one, for the pictures;
 /// `arguments` those after the program's name.
@@ -110,7 +109,7 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
     let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| row.candidate == candidate).collect();
     let tests = machine::counted(rows.len(), "test");
     let all = table.averages.iter().find(|one| one.candidate == candidate && one.group == "all");
-    let average = all.map_or_else(String::new, |all| format!("; on average {}", wording::geometric(all)));
+    let average = all.map_or_else(String::new, |all| format!("; on average {}", geometric(all)));
     if rows.iter().all(|row| row.interval.is_none()) {
         return (Tone::Doubt, format!("{tests} of single runs, which allow no verdict{average}"));
     }
@@ -172,7 +171,7 @@ fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section
     let mut tests = tests_table::table(table);
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
     tests.legend = has_intervals.then(|| judged::legend(table.rows.iter()));
-    let tests = Section::new("tests", "").table(tests).table(data::table(table));
+    let tests = Section::new("tests", "").table(tests);
     // Of tests of which none is judged the averages are the news.
     let has_claim = table.rows.iter().any(judged::is_claim);
     let averages = averages(table).map(|averages| averages.detailed_if(has_claim));
@@ -236,15 +235,43 @@ fn several_only<'t>(table: &ComparisonTable, candidate: &'t str) -> &'t str {
 fn averages(table: &ComparisonTable) -> Option<Section> {
     let floor = |floor: f64| Cell::shown(points(floor), floor);
     Table::of("averages", &table.averages)
-        .prose("average of", |one| wording::average_of(one))
+        .prose("average of", |one| average_of(one))
         .word(("configuration", 1), |one| several_only(table, &one.candidate))
         .number(("difference", "%"), |one| Cell::shown(points(one.symmetric_percent), one.symmetric_percent))
         .number(("A/A floor", "%"), |one| one.floor_percent.map_or_else(|| "no interval".into(), floor))
         .number("geometric mean of costs", |one| {
-            Cell::within(wording::geometric(one), one.geometric_percent, one.geometric_interval)
+            Cell::within(geometric(one), one.geometric_percent, one.geometric_interval)
         })
         .table()
         .section("Averages")
+}
+
+/// The name of a test in little room: calls of one family go without what they share.
+fn test_name(name: &str) -> String {
+    name.replace("(CLOCK_", "(").replace("clock_gettime", "gettime")
+}
+
+/// What an average was taken over.
+fn average_of(average: &ComparisonAverage) -> String {
+    let tests = machine::counted(average.rows, "test");
+    match average.group.as_str() {
+        "all" => format!("all {tests}"),
+        other => match other.strip_prefix("without:") {
+            Some(name) => format!("without {name}, {tests}"),
+            None => format!("{other}, {tests}"),
+        },
+    }
+}
+
+/// The geometric mean in words, with its interval over the tests.
+fn geometric(average: &ComparisonAverage) -> String {
+    let mean = average.geometric_percent;
+    if mean.abs() < SMALLEST_PERCENT && average.geometric_interval.is_none() {
+        return "no change".to_owned();
+    }
+    let word = if mean > 0.0 { "slower" } else { "faster" };
+    let ends = average.geometric_interval.map(|ends| format!(" {}", signed_ends(ends)));
+    format!("{} % {word}{}", points(mean.abs()), ends.unwrap_or_default())
 }
 
 /// What the columns of the averages mean.
@@ -277,7 +304,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
 
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
 fn spread_from(table: &ComparisonTable) -> Option<String> {
-    let told: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
+    let sources: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
         .into_iter()
         .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
         .filter(|(_, rows)| *rows > 0)
@@ -292,7 +319,7 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
             }
         })
         .collect();
-    (!told.is_empty()).then(|| format!("spread between runs, from {}", told.join(", ")))
+    (!sources.is_empty()).then(|| format!("spread between runs, from {}", sources.join(", ")))
 }
 
 fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
@@ -313,7 +340,7 @@ fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Sect
     for (index, candidate) in candidates(table) {
         if let (Some(Some(a)), Some(Some(b))) = (records.get(table.baseline), records.get(index)) {
             let margin = table.rows.first().map_or(1.0, |row| row.margin_percent);
-            let drawn = surface::draw(&format!("difference-{index}"), a, b, margin);
+            let drawn = curves::surface(&format!("difference-{index}"), a, b, margin);
             let heading = format!("Latency of {candidate}, difference by block size and stride");
             section = section.figure("difference", heading, drawn);
         }

@@ -12,9 +12,9 @@ use crate::number;
 use crate::page::{Cell, Page, Rows, Section, Statement, Table, Tone};
 
 /// Drift is worth a line from this correlation of neighbours on.
-const LAG1_TOLD_FROM: f64 = 0.5;
+const LAG1_NAMED_FROM: f64 = 0.5;
 /// A widening below this is not worth a word.
-const WIDENING_TOLD_FROM: f64 = 1.05;
+const WIDENING_NAMED_FROM: f64 = 1.05;
 
 /// The experiment as a page.
 pub fn experiment_page(found: &ExperimentOutcome) -> Page {
@@ -163,7 +163,7 @@ pub(crate) fn dropped(counts: &PairCounts) -> String {
 
 /// What the A/A control took back.
 pub(super) fn widened(aa: &AaControl) -> String {
-    if aa.widening >= WIDENING_TOLD_FROM {
+    if aa.widening >= WIDENING_NAMED_FROM {
         format!("; all intervals are {:.2} times as wide for it", aa.widening)
     } else {
         String::new()
@@ -172,7 +172,7 @@ pub(super) fn widened(aa: &AaControl) -> String {
 
 /// What the machine did meanwhile, if it is worth a line.
 pub(super) fn drifted(drift: &SeenDrift) -> Option<String> {
-    let lag1 = drift.lag1.filter(|lag1| *lag1 >= LAG1_TOLD_FROM)?;
+    let lag1 = drift.lag1.filter(|lag1| *lag1 >= LAG1_NAMED_FROM)?;
     Some(format!(
         "the machine drifted meanwhile (correlation {lag1:.2} of neighbours, {}); interleaving cancels that",
         number::count(drift.steps_percent.len(), "step")

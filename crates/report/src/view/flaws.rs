@@ -140,7 +140,7 @@ fn tone(state: Protection) -> Tone {
 }
 
 fn counts(verdicts: &[FlawVerdict]) -> String {
-    let count = |wanted: Protection| verdicts.iter().filter(|verdict| verdict.protected == wanted).count();
+    let count = |state: Protection| verdicts.iter().filter(|verdict| verdict.protected == state).count();
     let with_some = [Protection::NotProtected, Protection::Partly, Protection::OnRequest]
         .map(|state| (count(state), state.name()))
         .into_iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{
     FLEET_BEYOND_SPREADS, FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode,
-    FleetRepeat, FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
+    FleetRepeat, FleetRows, FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
 };
 use stats::text::percent;
 
@@ -64,10 +64,6 @@ fn status(status: FleetStatus) -> (Tone, &'static str) {
     }
 }
 
-fn worse(percent: f64) -> Cell {
-    Cell::shown(format!("{percent:+.1}"), percent)
-}
-
 fn repeated(repeat: &FleetRepeat) -> String {
     let FleetRepeat { suspect_runs, healthy_runs, worse_percent, p, .. } = repeat;
     format!("repeated: {worse_percent:+.1} % ({suspect_runs} against {healthy_runs}, p {p:.4})")
@@ -93,7 +89,7 @@ fn levels(levels: &[FleetLevel]) -> Table {
     };
     Table::of("levels", levels)
         .prose("factor", |one| format!("{}={}", one.factor, one.level))
-        .number(("worse", "%"), |one| worse(one.worse_percent))
+        .number(("worse", "%"), |one| Cell::signed_tenths(one.worse_percent))
         .number("metrics", |one| one.metrics)
         .number(("of", 2), |one| one.of_metrics)
         .number("nodes", |one| one.nodes)
@@ -112,7 +108,7 @@ fn suspects(suspects: &[FleetSuspect]) -> Table {
     };
     Table::of("suspects", suspects)
         .word("node", |one| &one.node)
-        .number(("worse", "%"), |one| worse(one.worse_percent))
+        .number(("worse", "%"), |one| Cell::signed_tenths(one.worse_percent))
         .number("metrics", |one| one.metrics)
         .number(("of", 2), |one| one.of_metrics)
         .word("status", |one| status(one.status))
@@ -259,4 +255,45 @@ fn figure(
     };
     let reading = "One cell a node. A column that differs is a slot, a row a rack; orange costs more than the fleet's median.";
     Drawn::of(&chart, name, reading, Table::default())
+}
+
+/// The page of a drop directory that was laid flat.
+pub fn fleet_rows_page(rows: &FleetRows) -> Page {
+    let count =
+        |number: u64, noun: &str| machine::counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
+    let answer = format!(
+        "{} of {}: {}, {} in {}",
+        count(rows.records, "record"),
+        count(rows.nodes, "node"),
+        count(rows.metrics, "number"),
+        count(rows.states, "state"),
+        rows.folder
+    );
+    let is_whole = rows.unread.is_empty() && rows.ambiguous.is_empty();
+    let mut because = Vec::new();
+    if rows.partial > 0 {
+        because.push(Statement::doubt(format!("{} stopped early", count(rows.partial, "run"))));
+    }
+    if !rows.unread.is_empty() {
+        because
+            .push(Statement::doubt(format!("{} gave no rows", machine::counted(rows.unread.len(), "file"))));
+    }
+    let several =
+        |node: &String, why: &String| format!("{node} seems to be the name of several machines: {why}");
+    because.extend(rows.ambiguous.iter().map(|one| Statement::look(several(&one.node, &one.because))));
+    let unread = Table::of("unread", &rows.unread)
+        .prose("file", |one| &one.file)
+        .prose("why", |one| &one.reason)
+        .first(FIRST)
+        .table();
+    let mut section = Section::new("unread", "files without rows");
+    if !rows.unread.is_empty() {
+        section = section.table(unread);
+    }
+    Page {
+        answer: Statement::new(if is_whole { Tone::Good } else { Tone::Look }, answer),
+        because,
+        sections: vec![section, Section::new("files", "files").list(rows.files.iter().cloned()).detailed()],
+        ..Page::default()
+    }
 }

@@ -48,18 +48,10 @@ fn changes(found: &GuardOutcome) -> Table {
         .prose("number", |change| {
             change.row.clone().unwrap_or_else(|| format!("{} as a whole", change.class))
         })
-        .number(("cost", "%"), |change| signed(change.slower_percent))
-        .number(("limit", "%"), |change| tenths(change.limit_percent))
+        .number(("cost", "%"), |change| Cell::signed_tenths(change.slower_percent))
+        .number(("limit", "%"), |change| Cell::tenths(change.limit_percent))
         .first(FIRST)
         .legend("cost: now against the baseline, above zero is slower")
-}
-
-fn signed(percent: f64) -> Cell {
-    Cell::shown(format!("{percent:+.1}"), percent)
-}
-
-fn tenths(percent: f64) -> Cell {
-    Cell::shown(format!("{percent:.1}"), percent)
 }
 
 fn facts(found: &GuardOutcome) -> Table {
@@ -80,8 +72,8 @@ fn classes(classes: &[GuardClass]) -> Table {
     Table::of("classes", classes)
         .word("class", |one| &one.class)
         .number(("rows", 1), |one| one.rows)
-        .number(("smallest change shown", "%"), |one| tenths(one.smallest_percent))
-        .number(("cost now", "%"), |one| one.now_percent.map(signed))
+        .number(("smallest change shown", "%"), |one| Cell::tenths(one.smallest_percent))
+        .number(("cost now", "%"), |one| one.now_percent.map(Cell::signed_tenths))
         .table()
 }
 

@@ -7,9 +7,10 @@ use models::interconnect::{
     Explanation, Graph, GroupLevel, Inference, LevelName, Member, Mesh, Unit, Verdict,
 };
 
+use crate::figure::sockets;
 use crate::interconnect::{GraphPicture, node_links};
 use crate::number;
-use crate::page::{Page, Section, Statement, Tone};
+use crate::page::{Drawn, Page, Section, Statement, Tone};
 
 /// The inference as a page; `from` names the matrix.
 pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
@@ -24,7 +25,9 @@ pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
         subject: format!("{subject}, from {from}"),
         answer: answer(inference),
         because: groups(inference),
-        sections: sections(inference),
+        sections: (sections(inference).into_iter())
+            .chain([Section::new("links", "").figure("inferred-links", "Links", picture(inference))])
+            .collect(),
         about: vec![format!("graphs and arrangements examined: {}", inference.examined)],
         ..Page::default()
     }
@@ -260,16 +263,18 @@ fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// The links as a picture.
-pub fn inference_picture(inference: &Inference, from: &str) -> GraphPicture {
-    GraphPicture {
-        title: format!("{from}: {}", inference.verdict.name()),
-        graph: Graph::of_numbered(&inference.nodes, &inference.edges)
-            .unwrap_or_else(|| Graph::new(inference.nodes.len())),
+/// The links as a picture; none without any.
+fn picture(inference: &Inference) -> Option<Drawn> {
+    let graph =
+        Graph::of_numbered(&inference.nodes, &inference.edges).filter(|_| !inference.edges.is_empty())?;
+    let picture = GraphPicture {
+        title: inference.verdict.name().to_owned(),
+        graph,
         names: inference.nodes.iter().map(u32::to_string).collect(),
         notes: vec![String::new(); inference.nodes.len()],
         reads: None,
-    }
+    };
+    Some(sockets::graph(&picture, "inferred-links"))
 }
 
 #[cfg(test)]

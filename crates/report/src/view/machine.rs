@@ -109,11 +109,11 @@ fn topology(machine: &Machine) -> Facts {
     let smt = (widest > 0).then(|| format!("{} run several threads", count(widest, "core")));
     let set = |set: &CpuSet| (!set.is_empty()).then(|| format!("CPUs {set}"));
     let allowed = set(&topology.allowed).filter(|_| topology.allowed != online);
-    let kind = |wanted: CoreKind, name: &str| {
-        let cpus = topology.cpus.iter().filter(|cpu| cpu.core_kind == wanted).count();
+    let of_kind = |kind: CoreKind, name: &str| {
+        let cpus = topology.cpus.iter().filter(|cpu| cpu.core_kind == kind).count();
         (cpus > 0).then(|| format!("{} of kind {name}", count(cpus, "CPU")))
     };
-    let kinds = [kind(CoreKind::Efficiency, "efficiency"), kind(CoreKind::Performance, "performance")];
+    let kinds = [of_kind(CoreKind::Efficiency, "efficiency"), of_kind(CoreKind::Performance, "performance")];
     let facts = [
         ("topology", Some(format!("{}: CPUs {online}", parts.join(", ")))),
         ("SMT", smt),
@@ -213,7 +213,7 @@ fn environment(machine: &Machine) -> Facts {
         (limits.cgroup_memory_bytes, "cgroup memory"),
         (limits.address_space_bytes, "address space"),
     ];
-    let told = (sizes.into_iter())
+    let limited = (sizes.into_iter())
         .filter_map(|(bytes, what)| Some(format!("{what} {}", rounded(bytes?))))
         .chain(limits.cgroup_millicpus.map(|cpus| format!("cgroup CPUs {}", cpus as f64 / 1e3)));
     let facts = [
@@ -224,7 +224,7 @@ fn environment(machine: &Machine) -> Facts {
         ("frequency", Some(joined(policies.collect(), ", "))),
         ("idle states", Some((driver + &joined(states.collect(), ", ")).trim_end_matches(": ").to_owned())),
         ("container", container.map(|one| format!("{} (by {})", one.kind, one.evidence))),
-        ("limits", Some(joined(told.collect(), ", "))),
+        ("limits", Some(joined(limited.collect(), ", "))),
     ];
     facts.map(|(name, text)| (name, text.unwrap_or_default())).into()
 }

@@ -55,16 +55,16 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
         .collect()
 }
 
-/// How nodes are linked, latency and bandwidth by CPU and node, bandwidth and lines of CPUs together.
+/// How nodes are linked, latency and bandwidth by CPU and node, and lines between CPUs.
 fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
+    type Draw = fn(&Sockets, Option<&SocketAccount>, &str) -> Option<Drawn>;
     let drawn = [
-        (Figure::SocketLinks, account.and_then(|account| figures::links(sockets, account))),
-        (Figure::SocketLatency, figures::latency(sockets, account)),
-        (Figure::SocketBandwidth, figures::bandwidth(sockets)),
-        (Figure::SocketTogether, figures::together(sockets)),
+        ("socket-links", figures::links as Draw),
+        ("socket-latency", figures::latency),
+        ("socket-bandwidth", figures::bandwidth),
     ];
-    let place = |section: Section, (figure, drawn): (Figure, Option<Drawn>)| {
-        section.figure(figure.name(), figure.title(), drawn)
+    let place = |section: Section, (name, draw): (&'static str, Draw)| {
+        section.figure(name, Figure::named(name).title(), draw(sockets, account, name))
     };
     let lines = line_transfer_map(&sockets.line_transfer, "socket-lines");
     drawn

@@ -1,6 +1,5 @@
 //! A placement: what is recommended, what each placement gained against what was predicted, which threads share data, and where they go.
 
-mod figures;
 mod sharing;
 
 use record::{AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread};
@@ -11,7 +10,7 @@ use crate::number::{count, percent, short};
 use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::experiment::dropped;
 use crate::view::judged;
-use sharing::{names, strongest_pairs};
+use sharing::strongest_pairs;
 
 /// The arms that leave the choice of CPUs to the kernel.
 const KERNEL: [&str; 2] = ["os", "os again"];
@@ -36,8 +35,7 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
         threads(found).section(""),
         Section::new("notes", "Notes").list(found.notes.clone()).filled(),
-        figures::gains(found),
-        found.sharing.as_ref().and_then(|sharing| figures::heat_maps(found, sharing)),
+        found.sharing.as_ref().and_then(|sharing| sharing::heat_maps(found, sharing)),
         regions,
         Some(meanings),
         Some(Section::new("facts", "How it was found").facts(facts(found)).detailed()),
@@ -195,8 +193,8 @@ fn not_placed(found: &PlaceOutcome) -> Option<Statement> {
     let some = |number: usize, noun: &str| (number > 0).then(|| count(number, noun));
     let pinned =
         some(found.apart_threads, "thread").map(|all| format!("{all} pinned by the program, left alone"));
-    let told: Vec<String> = some(idle, "idle thread").into_iter().chain(pinned).collect();
-    (!told.is_empty()).then(|| Statement::faint(format!("Not placed: {}.", told.join("; "))))
+    let reasons: Vec<String> = some(idle, "idle thread").into_iter().chain(pinned).collect();
+    (!reasons.is_empty()).then(|| Statement::faint(format!("Not placed: {}.", reasons.join("; "))))
 }
 
 #[cfg(test)]

@@ -62,10 +62,6 @@ fn answer(found: &Selftest) -> String {
     )
 }
 
-fn tenths(value: f64) -> Cell {
-    Cell::shown(format!("{value:.1}"), value)
-}
-
 fn resolution(found: &Selftest) -> Table {
     let alarms = found.alarms;
     Table::of("resolution", &found.resolution)
@@ -82,7 +78,7 @@ fn resolution(found: &Selftest) -> Table {
             Cell::within(format!("{:+.2} %", one.shift * 100.0), one.shift, one.interval)
         })
         .number(("pairs", 2), |one| one.pairs)
-        .number(("time", "s", 2), |one| tenths(one.seconds))
+        .number(("time", "s", 2), |one| Cell::tenths(one.seconds))
         .number(("alarms", 3), |one| format!("{}/{}", one.alarms, one.groups))
         .legend(format!(
             "detects: a difference found in four of five tries of this time. Alarms at 5 %: {} in {} groups of 12 pairs; more \

@@ -118,9 +118,7 @@ pub fn workloads_page(list: &WorkloadList) -> Page {
     let table = Table::of("workloads", lines)
         .word("workload", |line| &line.id)
         .prose("stresses", |line| line.stresses.join(", "))
-        .number(("a turn", "s"), |line| {
-            Cell::shown(format!("{:.1}", line.seconds_a_turn), line.seconds_a_turn)
-        })
+        .number(("a turn", "s"), |line| Cell::tenths(line.seconds_a_turn))
         .word(("threads", 2), |line| line.threads.map_or("all".to_owned(), |count| count.to_string()))
         .word(("group", 3), |line| &line.group)
         .word(("packages", 1), |line| match line.missing.as_deref() {

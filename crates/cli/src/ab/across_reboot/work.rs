@@ -21,8 +21,8 @@ use regex::bytes::Regex;
 
 use crate::ab::arguments::AbArguments;
 use crate::ab::not_started;
-use crate::check_up::chosen_cpus;
 use crate::program_arguments::Way;
+use crate::provenance::chosen_cpus;
 
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;

@@ -24,5 +24,4 @@ core_loops! {
     ],
     walk: ["ldr {node}, [{node}]"],
     walk_offsets: ["ldr {offset}, [{block}, {offset}]", "and {offset}, {offset}, {mask}"],
-    front_end: None,
 }

@@ -20,5 +20,4 @@ core_loops! {
     ],
     walk: ["mov {node}, [{node}]"],
     walk_offsets: ["mov {offset}, [{block} + {offset}]", "and {offset}, {mask}"],
-    front_end: Some(super::front_end::rounds),
 }

@@ -9,9 +9,9 @@ use host::live::{MappingError, Pinned, pending_signal, start_on};
 use kernels::{Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
-use crate::memory::crew::FILL_BYTE;
-use crate::memory::error::MemoryError;
-use crate::memory::room::mapped;
+use crate::memory::MemoryError;
+use crate::memory::mapped;
+use crate::memory::worker_group::FILL_BYTE;
 use crate::rendezvous::{Alone, RaiseOnDrop};
 
 /// A loader sweeps this much between two looks at the switch: about 20 us.
@@ -92,9 +92,9 @@ impl Loaders {
         let mut chunks: Vec<Arrays<'_>> = mapping
             .as_mut_slice()
             .chunks_exact_mut(CHUNK_BYTES)
-            .map(|chunk| Arrays::from_block(chunk, kernel.kernel().operation).expect("chunks are aligned"))
+            .map(|chunk| Arrays::from_block(chunk, kernel.kernel().operation))
             .collect();
-        let counted = u64::from(kernel.kernel().accounting().counted_bytes);
+        let counted = u64::from(kernel.kernel().counted_bytes());
         // A loader goes on where it was stopped: the start of its memory may still be in the caches.
         let mut next = 0;
         while !self.ended.load(Ordering::Relaxed) {

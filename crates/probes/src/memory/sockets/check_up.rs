@@ -6,8 +6,8 @@ use machine::{CpuId, Machine};
 
 use super::choice::nodes_with_memory;
 use super::{Per, STREAM_WINDOWS, Settings, Streams, block, run, scaling, subjects};
-use crate::memory::crew::worst_case_visit_s;
-use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, net_s};
+use crate::memory::worker_group::worst_case_visit_s;
+use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject, net_s};
 
 /// CPUs that are compared at most: with more, the rounds over them become too few. `--full` compares four times as many.
 const SUBJECTS_MAX: usize = 16;
@@ -37,8 +37,8 @@ fn second_place_missing(subject: &Subject<'_>) -> Option<&'static str> {
 }
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let Subject { machine, cpus, options, .. } = *subject;
-    let (settings, reduced) = Settings::within(seconds, options.depth, machine, cpus);
+    let Subject { machine, cpus, depth, .. } = *subject;
+    let (settings, reduced) = Settings::within(seconds, depth, machine, cpus);
     let (worst_case_s, shares) = (settings.worst_case_s(machine), vec![("budget", settings.budget_s)]);
     Planned::new(settings, run, worst_case_s, shares).reduced(reduced)
 }

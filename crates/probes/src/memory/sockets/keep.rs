@@ -8,8 +8,8 @@ use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
-use crate::memory::room::line_bytes;
 use crate::memory::series::{Judge, Kind, Series};
+use crate::room::line_bytes;
 use crate::session::Session;
 
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
@@ -59,11 +59,9 @@ impl Table<'_> {
                 let point = &cell.streams[index];
                 let Some(judged) = judge.judge(&point.series) else { continue };
                 let kernel = point.kernel.kernel();
-                let accounting = kernel.accounting();
                 let (cpu, node) = self.place(cell);
                 let name = format!("stream, {kernel}, CPU {cpu}, node {node}, block {}", self.block);
                 let judged = judged.kept(session, &point.series, name, "bytes_per_s");
-                let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
                 sockets.bandwidth.push(NodeBandwidth {
                     cpu,
                     node,
@@ -71,7 +69,7 @@ impl Table<'_> {
                     isa: kernel.isa.name().to_owned(),
                     store: kernel.store.name().to_owned(),
                     bytes_per_s: judged.value,
-                    bus_bytes_per_s: judged.value * bus_share,
+                    bus_bytes_per_s: judged.value * kernel.bus_share(),
                     spread: judged.spread,
                 });
             }

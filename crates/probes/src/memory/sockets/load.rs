@@ -7,7 +7,7 @@ use record::NodeLoadedLatency;
 
 use super::{HALF_WIDTH, Settings};
 use crate::memory::loaded::{self, Chased, under_load};
-use crate::memory::room::largest_block;
+use crate::room::largest_block;
 use crate::session::Session;
 
 /// Quads of idle and loaded visits at most, per number of loaders.

@@ -10,10 +10,10 @@ use record::PackageScaling;
 
 use super::Settings;
 use super::choice::package_of;
-use crate::memory::crew::{StreamJob, map_for_crew_on, stream_visit};
-use crate::memory::error::MemoryError;
-use crate::memory::room::largest_block;
+use crate::memory::MemoryError;
 use crate::memory::series::{Judge, Kind, Series, doubted};
+use crate::memory::worker_group::{StreamJob, map_for_group_on, stream_visit};
+use crate::room::largest_block;
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.
@@ -89,7 +89,7 @@ impl Team {
             ensure_room_on_node(Bytes(members * part.0), *node)?;
         }
         let part_bytes = part.0 as usize;
-        let mut memory = map_for_crew_on(session, &self.cpus, nodes, part_bytes)?;
+        let mut memory = map_for_group_on(session, &self.cpus, nodes, part_bytes)?;
         let job = StreamJob {
             kernel,
             part_bytes,

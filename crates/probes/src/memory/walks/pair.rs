@@ -3,10 +3,10 @@
 use std::hint::black_box;
 
 use kernels::random::SplitMix64;
-use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order, Position};
+use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout};
 use machine::{Machine, Vendor};
 
-use crate::memory::room::line_bytes;
+use crate::room::line_bytes;
 use crate::sampler::{Sampler, WINDOW_NS};
 
 /// Pages from one visited page to the next where each page has its own TLB entry: with neighbours all sets of a TLB are
@@ -113,13 +113,12 @@ pub(super) fn measure_pairs(
     let (packed_memory, spread_memory) = memory[start..].split_at_mut(packed_bytes);
     let spread_memory = &mut spread_memory[..spread_bytes];
     let packed_memory = &mut packed_memory[..pages * line_bytes];
-    let packed_layout = layout(line_bytes, random.next_u64());
-    let spread_layout = layout(stride_bytes, random.next_u64());
+    let packed_layout = Layout::random(line_bytes, random.next_u64());
+    let spread_layout = Layout::random(stride_bytes, random.next_u64());
     let goes_on = || !sampler.is_cut();
     let built = [(spread_memory, spread_layout), (packed_memory, packed_layout)]
         .map(|(memory, layout)| Chain::build_while(memory, layout, &goes_on));
-    let [Ok(spread), Ok(packed)] = built else {
-        // Pages are aligned and hold the nodes: nothing but the time can be wrong.
+    let [Some(spread), Some(packed)] = built else {
         return Pairs::default();
     };
     let mut walkers = [Walker::new(&spread, sampler), Walker::new(&packed, sampler)];
@@ -144,10 +143,6 @@ pub(super) fn measure_pairs(
     found
 }
 
-fn layout(stride_bytes: usize, seed: u64) -> Layout {
-    Layout { stride_bytes, order: Order::Random, position: Position::Start, seed }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +161,8 @@ mod tests {
             let Spacing { page_bytes, line_bytes, stride_bytes } = spacing;
             let mut memory = vec![0_u8; pages * stride_bytes + line_bytes];
             let start = memory.as_ptr().align_offset(line_bytes);
-            let chain = Chain::build(&mut memory[start..], layout(stride_bytes, 1)).expect("aligned");
+            let chain = Chain::build_while(&mut memory[start..], Layout::random(stride_bytes, 1), &|| true)
+                .expect("there is time");
             let visits: Vec<usize> = chain.visits().take(pages).collect();
             let distinct = |of: &dyn Fn(usize) -> usize| {
                 visits.iter().map(|&offset| of(offset)).collect::<std::collections::BTreeSet<_>>().len()

@@ -163,11 +163,11 @@ fn operations(count: f64) -> String {
 
 /// Results held against known answers: in a sentence, and by CPU and loop.
 fn answers(record: &Record) -> Option<Section> {
-    let (told, checked) = (operations, &record.cores.checked);
-    let count = |count: u64| Cell::shown(told(count as f64), count as f64);
+    let checked = &record.cores.checked;
+    let count = |count: u64| Cell::shown(operations(count as f64), count as f64);
     let rate = |one: &CheckedLoop| {
         let rate = record::detectable_rate(one.operations).filter(|_| one.wrong == 0)?;
-        Some(Cell::shown(format!("1 in {}", told(1.0 / rate)), rate))
+        Some(Cell::shown(format!("1 in {}", operations(1.0 / rate)), rate))
     };
     let table = Table::of("answers", checked)
         .word("loop", |one| naming::words(&one.kernel))
@@ -218,7 +218,11 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
 }
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(super) fn clock_reads(reads: &[&ClockRead]) -> Table {
+pub(super) fn clock_reads(record: &Record) -> Table {
+    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
+    let is_new =
+        |read: &&ClockRead| !of_cost.iter().any(|one| (&one.name, one.cpu) == (&read.name, read.cpu));
+    let reads: Vec<&ClockRead> = of_cost.iter().chain(record.clocks.iter().filter(is_new)).collect();
     let counter_cycles = counter_cycles_name(reads.iter().copied());
     let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
     by_name.sort_by_key(|(name, _)| usual_first(&USUAL_READS, name));

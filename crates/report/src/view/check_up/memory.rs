@@ -129,8 +129,8 @@ fn translation(levels: &Levels) -> Option<Section> {
 fn page_gain(levels: &Levels) -> Option<String> {
     let gain = levels.huge_page_gain?;
     let is_small = |share: f64| share.abs() <= SMALL_GAIN;
-    let is_told = |i: Interval| i.low > SMALL_GAIN || (is_small(i.low) && is_small(i.high));
-    let is_open = levels.huge_page_interval.is_some_and(|interval| !is_told(interval));
+    let is_settled = |i: Interval| i.low > SMALL_GAIN || (is_small(i.low) && is_small(i.high));
+    let is_open = levels.huge_page_interval.is_some_and(|interval| !is_settled(interval));
     let ends = levels
         .huge_page_interval
         .map_or_else(String::new, |i| format!(" [{}, {}]", number::percent(i.low), number::percent(i.high)));
@@ -195,7 +195,7 @@ pub(super) fn stream(record: &Record) -> Table {
     let places = kernels.iter().flat_map(|kernel| scopes.map(|scope| (kernel, scope)));
     let rows = places.flat_map(|(kernel, scope)| {
         let is_it = |one: &&StreamResult| one.scope == scope && naming::kernel_of(one) == *kernel;
-        told_of(results.iter().copied().filter(is_it).collect(), scope)
+        with_workers(results.iter().copied().filter(is_it).collect(), scope)
     });
     let rate = |result: &StreamResult| {
         let (rate, ends) = (gigabytes(result.bytes_per_s), result.spread.interval.map(gigabytes));
@@ -224,7 +224,7 @@ fn one_row_per_set(results: &[StreamResult]) -> Vec<&StreamResult> {
 }
 
 /// Each result with who worked, or the extremes and the median of many.
-fn told_of(mut results: Vec<&StreamResult>, scope: Scope) -> Vec<(String, &StreamResult)> {
+fn with_workers(mut results: Vec<&StreamResult>, scope: Scope) -> Vec<(String, &StreamResult)> {
     if results.len() <= CPU_ROWS {
         let who = |one: &StreamResult| naming::workers(one.scope, one.cpu, one.node, &one.cpus);
         return results.into_iter().map(|one| (who(one), one)).collect();

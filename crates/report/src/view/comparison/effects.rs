@@ -133,10 +133,10 @@ fn draw_row(svg: &mut Svg, effect: &Effect<'_>, at: &dyn Fn(f64) -> f64, y: f64)
         format!("class=\"hollow\" stroke=\"{colour}\" stroke-width=\"1.6\"")
     };
     svg.circle((at(effect.log), y), 4.0, &fill);
-    let told = if row.interval.is_none() { "no interval" } else { word };
+    let verdict = if row.interval.is_none() { "no interval" } else { word };
     let change = format!("{} %", signed_points(row.change_percent));
     svg.text((RIGHT + 10.0, y + 4.0), "small ink", Anchor::Start, &change);
-    svg.text((RIGHT + 72.0, y + 4.0), "small", Anchor::Start, told);
+    svg.text((RIGHT + 72.0, y + 4.0), "small", Anchor::Start, verdict);
     svg.close();
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use record::{ComparisonRow, ComparisonTable};
 use stats::{Interval, text};
 
-use super::{candidates, wording};
+use super::{candidates, test_name};
 use crate::naming;
 use crate::page::{Cell, Table};
 use crate::view::judged;
@@ -52,7 +52,7 @@ fn of_pair(table: &ComparisonTable) -> Table {
     // Where no row has an interval, the answer says so once; a verdict says which way is better as well.
     let is_judged = rows.iter().any(|row| row.interval.is_some());
     Table::of("tests", rows)
-        .prose("test", |row| wording::test_name(&row.name))
+        .prose("test", |row| test_name(&row.name))
         .number((a, 1), |row| side(row.a, row.a_interval))
         .number((b, 1), |row| side(row.b, row.b_interval))
         .word(("unit", 2), |row| &row.unit)
@@ -68,7 +68,7 @@ fn of_several(table: &ComparisonTable) -> Table {
     let mut by_test = naming::grouped(table.rows.iter().map(|row| ((&row.name, &row.group), row)));
     by_test.sort_by_key(|(_, rows)| weight(rows));
     let rows = Table::of("tests", by_test)
-        .prose("test", |(_, rows)| wording::test_name(&rows[0].name))
+        .prose("test", |(_, rows)| test_name(&rows[0].name))
         .number((super::baseline(table).to_owned(), 1), |(_, rows)| side(rows[0].a, rows[0].a_interval))
         .word(("unit", 2), |(_, rows)| &rows[0].unit);
     let columns = candidates(table).fold(rows, |rows, (_, name)| {

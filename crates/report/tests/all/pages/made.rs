@@ -63,21 +63,14 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
 
 /// What stands in files for other programs.
 pub(super) fn exports() -> Vec<(&'static str, String)> {
-    let matrix = interconnect::read_matrix(
-        "# unit: ns\n138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n",
-    );
-    let matrix = matrix.expect("a matrix").matrix;
-    let inference = interconnect::infer(&matrix);
     vec![
         ("export-record-csv", report::results_page(&thinned(&sample_record(2))).csv().swap_remove(0).1),
-        ("export-dot", report::graph_dot(&report::inference_picture(&inference, "diamond"))),
-        ("export-metrics", metrics(report::MetricsFormat::Prometheus)),
-        ("export-metrics-open", metrics(report::MetricsFormat::OpenMetrics)),
+        ("export-metrics", metrics()),
     ]
 }
 
 /// What a watch tells a scraper.
-fn metrics(format: report::MetricsFormat) -> String {
+fn metrics() -> String {
     let check = sample_record(2).clock_check.expect("the sample has one");
     let mut counts = report::ClockMetrics::no_counts();
     counts.insert("step", 2);
@@ -97,7 +90,7 @@ fn metrics(format: report::MetricsFormat) -> String {
         synchronised: Some(true),
         last_probe_s: 1.7e9,
     };
-    report::clock_metrics(&metrics, format)
+    report::clock_metrics(&metrics)
 }
 
 /// A record with few of its many points.

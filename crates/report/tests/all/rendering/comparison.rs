@@ -6,7 +6,7 @@ use record::{
     Better, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary, Drift, FactDifference,
     Record, UnmatchedTest,
 };
-use report::{COMPARISON_DATA, Page, Terminal, comparison_page};
+use report::{Page, Terminal, comparison_page};
 use stats::{Interval, Verdict};
 use unicode_width::UnicodeWidthStr;
 
@@ -115,7 +115,7 @@ fn terminal(table: &ComparisonTable) -> String {
 
 fn csv(table: &ComparisonTable) -> String {
     let tables = page(table).csv();
-    tables.into_iter().find(|(name, _)| *name == COMPARISON_DATA).expect("a table with everything").1
+    tables.into_iter().find(|(name, _)| *name == "tests").expect("a table with everything").1
 }
 
 #[test]

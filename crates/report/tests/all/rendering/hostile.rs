@@ -240,7 +240,7 @@ proptest! {
         }
         let columns = csv(&record).lines().count();
         prop_assert!(columns > 1);
-        for figure in Figure::all() {
+        for figure in Figure::ALL {
             if let Some(svg) = figure_svg(&record, None, figure) {
                 check_xml(&svg);
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));

@@ -59,21 +59,23 @@ impl LockedLines {
             );
         }
     }
-
-    /// The word.
-    pub fn value(&self, place: LockPlace) -> u32 {
-        let mut bytes = [0; size_of::<u32>()];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            let at = place.offset() + index;
-            *byte = self.words.as_flattened()[at / 4].to_ne_bytes()[at % 4];
-        }
-        u32::from_ne_bytes(bytes)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl LockedLines {
+        /// The word.
+        fn value(&self, place: LockPlace) -> u32 {
+            let mut bytes = [0; size_of::<u32>()];
+            for (index, byte) in bytes.iter_mut().enumerate() {
+                let at = place.offset() + index;
+                *byte = self.words.as_flattened()[at / 4].to_ne_bytes()[at % 4];
+            }
+            u32::from_ne_bytes(bytes)
+        }
+    }
 
     #[test]
     fn additions_within_a_line_are_counted_and_touch_nothing_else() {

@@ -10,7 +10,7 @@ use host::live::{Forked, in_forked_child};
 use kernels::signature::{LockPlace, LockedLines};
 use record::{Reading, SignatureReading};
 
-use crate::signature::judgement::{Held, Turns};
+use super::judgement::{Held, Turns};
 use crate::signature::{SignatureProbe, SignatureSetup};
 
 /// Batches of each kind.
@@ -59,7 +59,7 @@ pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Reading<Signature
         text: "the same additions within one line",
         ratio: |lows| lows[2] / lows[0],
         bound: WITHIN_A_LINE,
-        level: None,
+        plausible: None,
     };
     Ok(turns.reading(SignatureProbe::SplitLock, |lows| lows[1], &held))
 }

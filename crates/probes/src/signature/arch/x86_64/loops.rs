@@ -6,14 +6,10 @@ use kernels::signature::gather::scalar_loads;
 use kernels::signature::{
     BLOCKS_PER_ROUND, EdgeInstruction, EdgeOffset, GATHERS_PER_ROUND, GatherLoop, GatherTable, edge_loop,
 };
-use record::{Reading, SignatureReading};
 use stats::Interval;
 
-use super::cycles_per_multiply;
-use super::turns::{Scale, TurnSet, take_turns};
-use crate::sampler::Sampler;
-use crate::signature::judgement::{Held, Level, Turns};
-use crate::signature::{SignatureProbe, SignatureSetup};
+use super::judgement::Held;
+use super::turns::Plan;
 use crate::timed_loop::{self, TimedLoop};
 
 /// Long against two readings of the counter and of the thread's usage, about 1 us together, and short against the
@@ -30,64 +26,6 @@ const BEFORE_AND_AFTER: f64 = 0.05;
 /// bytes, and on all CPUs seen so far this came to less than 2 %.
 const NOP_PLACE: f64 = 0.05;
 
-/// Loops in turns, what they show, and what must not move.
-struct Plan<'w> {
-    works: Vec<TimedLoop<'w>>,
-    /// The value as a function of low quantiles.
-    value: fn(&[f64]) -> f64,
-    held: Held,
-}
-
-/// Gathers of eight words, independent of each other.
-///
-/// # Errors
-/// Why nothing could be measured.
-pub(super) fn gather(
-    setup: &SignatureSetup<'_>,
-    sampler: Sampler,
-) -> Result<Reading<SignatureReading>, String> {
-    let per_multiply = cycles_per_multiply(&sampler)?;
-    measure(SignatureProbe::Gather, setup, sampler, per_multiply, gather_plan()?)
-}
-
-/// Jumps that end on a boundary of 32 bytes over jumps that do not.
-///
-/// # Errors
-/// Why nothing could be measured.
-pub(super) fn jump_edge(
-    setup: &SignatureSetup<'_>,
-    sampler: Sampler,
-) -> Result<Reading<SignatureReading>, String> {
-    // A ratio needs no cycles: steps of the multiply chain serve as well.
-    measure(SignatureProbe::Jcc, setup, sampler, 1.0, jump_edge_plan())
-}
-
-/// Loads behind a store of late address.
-///
-/// # Errors
-/// Why nothing could be measured.
-pub(super) fn store_bypass(
-    setup: &SignatureSetup<'_>,
-    sampler: Sampler,
-) -> Result<Reading<SignatureReading>, String> {
-    let per_multiply = cycles_per_multiply(&sampler)?;
-    measure(SignatureProbe::StoreBypass, setup, sampler, per_multiply, store_bypass_plan())
-}
-
-/// Turns of a plan on the CPU that the calling thread is pinned to.
-fn measure(
-    probe: SignatureProbe,
-    setup: &SignatureSetup<'_>,
-    mut sampler: Sampler,
-    per_multiply: f64,
-    mut plan: Plan<'_>,
-) -> Result<Reading<SignatureReading>, String> {
-    let scale = Scale::Cycles { per_multiply };
-    let TurnSet { values, slowdown } = take_turns(setup, &mut sampler, scale, WINDOW_NS, &mut plan.works)?;
-    let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
-    Ok(turns.reading(probe, plan.value, &plan.held))
-}
-
 /// The last window over the first: of a control that stands at both ends of a turn.
 fn last_over_first(lows: &[f64]) -> f64 {
     lows.last().zip(lows.first()).map_or(f64::NAN, |(last, first)| last / first)
@@ -95,11 +33,14 @@ fn last_over_first(lows: &[f64]) -> f64 {
 
 /// A control at both ends of a turn.
 fn at_both_ends(text: &'static str, plausible: Option<Interval>) -> Held {
-    let level = plausible.map(|plausible| Level { work: 0, plausible });
-    Held { text, ratio: last_over_first, bound: BEFORE_AND_AFTER, level }
+    Held { text, ratio: last_over_first, bound: BEFORE_AND_AFTER, plausible }
 }
 
-fn gather_plan<'w>() -> Result<Plan<'w>, String> {
+/// Gathers of eight words, independent of each other.
+///
+/// # Errors
+/// That there are none.
+pub(super) fn gather<'w>(cycles_per_multiply: f64) -> Result<Plan<'w>, String> {
     let gather =
         GatherLoop::new().ok_or("this CPU has no AVX2, or the kernel does not save its registers")?;
     let loads = || {
@@ -113,30 +54,26 @@ fn gather_plan<'w>() -> Result<Plan<'w>, String> {
     // Every CPU with AVX2 makes one to four loads per cycle, so that eight take two to eight (Intel optimisation reference
     // manual and AMD's guides of the families); and a tenth on both sides.
     let plausible = Interval { low: 1.8, high: 8.8 };
-    Ok(Plan {
-        works: vec![loads(), TimedLoop::new(GATHERS_PER_ROUND, gathers), loads()],
-        value: |lows| lows[1],
-        held: at_both_ends("eight scalar loads of the same addresses", Some(plausible)),
-    })
+    let held = at_both_ends("eight scalar loads of the same addresses", Some(plausible));
+    let works = vec![loads(), TimedLoop::new(GATHERS_PER_ROUND, gathers), loads()];
+    Ok(plan(works, cycles_per_multiply, |lows| lows[1], held))
 }
 
-/// Jumps at the edge, `nop` at the edge, then both at all offsets inside.
-fn jump_edge_plan<'w>() -> Plan<'w> {
+/// Jumps that end on a boundary of 32 bytes over jumps that do not: jumps at the edge, `nop` at the edge, then both at all offsets inside.
+pub(super) fn jump_edge<'w>() -> Plan<'w> {
     let work = |instruction, offset| {
         TimedLoop::new(BLOCKS_PER_ROUND, move |rounds| _ = black_box(edge_loop(instruction, offset, rounds)))
     };
     let offsets = [EdgeOffset::At30].into_iter().chain(EdgeOffset::INSIDE);
     let both = |offset| [work(EdgeInstruction::Jump, offset), work(EdgeInstruction::Nop, offset)];
-    Plan {
-        works: offsets.flat_map(both).collect(),
-        value: |lows| edge_over_inside(lows, 0),
-        held: Held {
-            text: "a NOP of two bytes in place of the jump",
-            ratio: |lows| edge_over_inside(lows, 1),
-            bound: NOP_PLACE,
-            level: None,
-        },
-    }
+    let held = Held {
+        text: "a NOP of two bytes in place of the jump",
+        ratio: |lows| edge_over_inside(lows, 1),
+        bound: NOP_PLACE,
+        plausible: None,
+    };
+    // A ratio needs no cycles: steps of the multiply chain serve as well.
+    plan(offsets.flat_map(both).collect(), 1.0, |lows| edge_over_inside(lows, 0), held)
 }
 
 /// The block whose instruction ends on the boundary over the mean of those that have it inside; jumps stand at even
@@ -148,12 +85,21 @@ fn edge_over_inside(lows: &[f64], first: usize) -> f64 {
         .map_or(f64::NAN, |(edge, inside)| edge * inside.len() as f64 / inside.iter().sum::<f64>())
 }
 
-fn store_bypass_plan<'w>() -> Plan<'w> {
-    Plan {
-        works: vec![timed_loop::forwarding(), timed_loop::store_bypass(), timed_loop::forwarding()],
-        value: |lows| lows[1],
-        held: at_both_ends("a load behind a store whose address is known", None),
-    }
+/// Loads behind a store of late address.
+pub(super) fn store_bypass<'w>(cycles_per_multiply: f64) -> Plan<'w> {
+    let works = vec![timed_loop::forwarding(), timed_loop::store_bypass(), timed_loop::forwarding()];
+    let held = at_both_ends("a load behind a store whose address is known", None);
+    plan(works, cycles_per_multiply, |lows| lows[1], held)
+}
+
+fn plan(
+    works: Vec<TimedLoop<'_>>,
+    cycles_per_multiply: f64,
+    value: fn(&[f64]) -> f64,
+    held: Held,
+) -> Plan<'_> {
+    let cycles_per_multiply = Some(cycles_per_multiply);
+    Plan { works, cycles_per_multiply, window_ns: WINDOW_NS, quantile: QUANTILE, value, held }
 }
 
 #[cfg(test)]
@@ -170,8 +116,8 @@ mod tests {
 
     #[test]
     fn every_loop_of_the_core_runs_and_has_a_value() {
-        let mut plans = vec![jump_edge_plan(), store_bypass_plan()];
-        match gather_plan() {
+        let mut plans = vec![jump_edge(), store_bypass(3.0)];
+        match gather(3.0) {
             Ok(plan) => plans.push(plan),
             Err(reason) => println!("skipped: gathers: {reason}"),
         }

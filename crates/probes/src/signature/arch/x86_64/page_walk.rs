@@ -10,10 +10,10 @@ use machine::Bytes;
 use record::{Reading, SignatureReading};
 use stats::Interval;
 
-use super::turns::{Scale, TurnSet, take_turns};
-use crate::memory::largest_block;
+use super::judgement::Held;
+use super::turns::Plan;
+use crate::room::largest_block;
 use crate::sampler::Sampler;
-use crate::signature::judgement::{Held, Level, Turns};
 use crate::signature::{SignatureProbe, SignatureSetup};
 use crate::timed_loop::TimedLoop;
 
@@ -38,7 +38,7 @@ const LINE_NS_PLAUSIBLE: Interval = Interval { low: 0.3, high: 300.0 };
 /// Why nothing could be measured.
 pub(super) fn page_walk(
     setup: &SignatureSetup<'_>,
-    mut sampler: Sampler,
+    sampler: Sampler,
 ) -> Result<Reading<SignatureReading>, String> {
     let room = largest_block(setup.machine, WALK_BLOCK);
     if room < WALK_BLOCK {
@@ -51,17 +51,21 @@ pub(super) fn page_walk(
     let block: &[u8] = mapping.as_mut_slice();
     // One walk for both windows of the control: a second one would follow the first through what that has cached.
     let [line, page] = [LINE_BYTES, PAGE_BYTES].map(|stride_bytes| Cell::new(StridedWalk::new(stride_bytes)));
-    let mut works = [steps(&line, block), steps(&page, block), steps(&line, block)];
-    let TurnSet { values, slowdown } =
-        take_turns(setup, &mut sampler, Scale::Nanoseconds, WALK_WINDOW_NS, &mut works)?;
-    let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     let held = Held {
         text: "the same walk with a stride of 64 bytes",
         ratio: |lows| lows[2] / lows[0],
         bound: WALK_CONTROL,
-        level: Some(Level { work: 0, plausible: LINE_NS_PLAUSIBLE }),
+        plausible: Some(LINE_NS_PLAUSIBLE),
     };
-    Ok(turns.reading(SignatureProbe::PageWalk, |lows| lows[1], &held))
+    let plan = Plan {
+        works: vec![steps(&line, block), steps(&page, block), steps(&line, block)],
+        cycles_per_multiply: None,
+        window_ns: WALK_WINDOW_NS,
+        quantile: QUANTILE,
+        value: |lows| lows[1],
+        held,
+    };
+    plan.measure(SignatureProbe::PageWalk, setup, sampler)
 }
 
 /// Steps of a walk from where it stands.

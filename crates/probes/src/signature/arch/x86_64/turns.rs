@@ -8,9 +8,12 @@
 
 use std::time::{Duration, Instant};
 
+use record::{Reading, SignatureReading};
 use stats::{median, quantile};
 
+use super::judgement::{Held, Turns};
 use crate::control::ControlReading;
+use crate::probe::SignatureProbe;
 use crate::sampler::{Sampler, Visit};
 use crate::signature::SignatureSetup;
 use crate::timed_loop::TimedLoop;
@@ -36,37 +39,6 @@ const SHARE_MAX: f64 = 1.06;
 /// Searches for the rounds of a window; the largest number counts, as an interruption makes it too small.
 const SEARCHES: usize = 2;
 
-/// The unit of a window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Scale {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Core cycles, of which a step of the multiply chain beside the window takes so many.
-    Cycles {
-        /// Core cycles of a step.
-        per_multiply: f64,
-    },
-}
-
-impl Scale {
-    /// A value of nanoseconds beside two readings of the control loops.
-    fn of(self, ns: f64, before: &ControlReading, after: &ControlReading) -> f64 {
-        match self {
-            Self::Nanoseconds => ns,
-            Self::Cycles { per_multiply } => ns / before.multiply_ns.min(after.multiply_ns) * per_multiply,
-        }
-    }
-}
-
-/// What turns have brought.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct TurnSet {
-    /// Values per unit of work, by turn and loop.
-    pub(super) values: Vec<Vec<f64>>,
-    /// Time of the port loop over its time at best, in the median turn; 1 where all had the core to themselves.
-    pub(super) slowdown: f64,
-}
-
 /// One turn.
 #[derive(Debug, Clone, PartialEq)]
 struct Turn {
@@ -75,26 +47,60 @@ struct Turn {
     share: f64,
 }
 
-/// Takes turns of the loops.
-///
-/// # Errors
-/// Too few turns were undisturbed.
-pub(super) fn take_turns(
+/// Loops in turns, what they show, and what must not move.
+pub(super) struct Plan<'w> {
+    pub(super) works: Vec<TimedLoop<'w>>,
+    /// Core cycles of a step of the multiply chain beside a window, where values are in cycles; else they are in nanoseconds.
+    pub(super) cycles_per_multiply: Option<f64>,
+    pub(super) window_ns: f64,
+    /// Which quantile of a loop's values counts.
+    pub(super) quantile: f64,
+    /// The value as a function of low quantiles.
+    pub(super) value: fn(&[f64]) -> f64,
+    pub(super) held: Held,
+}
+
+impl Plan<'_> {
+    /// Takes turns on the CPU that the calling thread is pinned to, and says what they show.
+    ///
+    /// # Errors
+    /// Too few turns were undisturbed.
+    pub(super) fn measure(
+        mut self,
+        probe: SignatureProbe,
+        setup: &SignatureSetup<'_>,
+        mut sampler: Sampler,
+    ) -> Result<Reading<SignatureReading>, String> {
+        let (values, slowdown) = take_turns(setup, &mut sampler, &mut self)?;
+        let turns = Turns { values, slowdown, quantile: self.quantile, seed: setup.seed };
+        Ok(turns.reading(probe, self.value, &self.held))
+    }
+}
+
+/// Values per unit of work, by turn and loop; and the time of the port loop over its time at best, in the median turn: 1 where all had the
+/// core to themselves.
+type Values = (Vec<Vec<f64>>, f64);
+
+/// A value of nanoseconds beside two readings of the control loops, in cycles where the chain's are known.
+fn scaled(ns: f64, cycles_per_multiply: Option<f64>, before: &ControlReading, after: &ControlReading) -> f64 {
+    cycles_per_multiply.map_or(ns, |cycles| ns / before.multiply_ns.min(after.multiply_ns) * cycles)
+}
+
+fn take_turns(
     setup: &SignatureSetup<'_>,
     sampler: &mut Sampler,
-    scale: Scale,
-    window_ns: f64,
-    works: &mut [TimedLoop<'_>],
-) -> Result<TurnSet, String> {
+    plan: &mut Plan<'_>,
+) -> Result<Values, String> {
     let started = Instant::now();
     let shares: Vec<f64> =
         (0..SHARE_READINGS).map(|_| share_of(&sampler.control.read(sampler.rate))).collect();
     note_share(setup, low_share(&shares));
-    let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, window_ns, work)).collect();
+    let window_ns = plan.window_ns;
+    let rounds: Vec<u64> = plan.works.iter_mut().map(|work| rounds_of(sampler, window_ns, work)).collect();
     let (mut turns, mut alone, mut taken) = (Vec::<Turn>::with_capacity(TURNS), 0, 0);
     while alone < TURNS && started.elapsed() < limit(turns.len(), alone) && !setup.is_over() {
         taken += 1;
-        if let Some(turn) = turn(sampler, scale, works, &rounds) {
+        if let Some(turn) = turn(sampler, plan, &rounds) {
             alone += usize::from(turn.share <= setup.best_share.get() * SHARE_MAX);
             turns.push(turn);
         }
@@ -120,15 +126,15 @@ fn limit(turns: usize, alone: usize) -> Duration {
 }
 
 /// Leaves the turns that had the core to themselves if there are enough, else all, with what sharing did.
-fn sift(turns: Vec<Turn>, best_share: f64) -> TurnSet {
+fn sift(turns: Vec<Turn>, best_share: f64) -> Values {
     let is_alone = |turn: &&Turn| turn.share <= best_share * SHARE_MAX;
     if turns.iter().filter(is_alone).count() >= TURNS_MIN {
         let alone = turns.iter().filter(is_alone).map(|turn| turn.values.clone());
-        return TurnSet { values: alone.collect(), slowdown: 1.0 };
+        return (alone.collect(), 1.0);
     }
     let shares: Vec<f64> = turns.iter().map(|turn| turn.share / best_share).collect();
     let slowdown = median(&shares).map_or(1.0, |share| share.max(1.0));
-    TurnSet { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
+    (turns.into_iter().map(|turn| turn.values).collect(), slowdown)
 }
 
 /// Takes over a share of the core that is better than those before.
@@ -150,18 +156,19 @@ fn rounds_of(sampler: &Sampler, window_ns: f64, work: &mut TimedLoop<'_>) -> u64
 }
 
 /// One window of each loop; `None` if one has to be set aside.
-fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [TimedLoop<'_>], rounds: &[u64]) -> Option<Turn> {
-    let mut values = Vec::with_capacity(works.len());
+fn turn(sampler: &mut Sampler, plan: &mut Plan<'_>, rounds: &[u64]) -> Option<Turn> {
+    let mut values = Vec::with_capacity(plan.works.len());
     let mut before = sampler.control.read(sampler.rate);
     let mut share = share_of(&before);
-    for (work, &rounds) in works.iter_mut().zip(rounds) {
+    for (work, &rounds) in plan.works.iter_mut().zip(rounds) {
         let ns = sampler.window(|| (work.run)(rounds))?;
         let after = sampler.control.read(sampler.rate);
         let visit = Visit { control: [before, after], ..Visit::default() };
         if visit.frequency_moved() {
             return None;
         }
-        values.push(scale.of(ns / (rounds as f64 * work.units_per_round as f64), &before, &after));
+        let unit_ns = ns / (rounds as f64 * work.units_per_round as f64);
+        values.push(scaled(unit_ns, plan.cycles_per_multiply, &before, &after));
         share = share.max(share_of(&after));
         before = after;
     }
@@ -180,17 +187,16 @@ mod tests {
             sift(shares.map(turn).collect(), 1.0)
         };
         let enough = turns(TURNS_MIN, 100);
-        assert!(enough.values.len() == TURNS_MIN && (enough.slowdown - 1.0).abs() < 1e-9, "{enough:?}");
+        assert!(enough.0.len() == TURNS_MIN && (enough.1 - 1.0).abs() < 1e-9, "{enough:?}");
         let few = turns(TURNS_MIN - 1, 100);
-        assert!(few.values.len() == TURNS_MIN + 99 && (few.slowdown - 1.3).abs() < 1e-9, "{few:?}");
+        assert!(few.0.len() == TURNS_MIN + 99 && (few.1 - 1.3).abs() < 1e-9, "{few:?}");
     }
 
     #[test]
     fn cycles_are_steps_of_the_faster_chain_beside_the_window() {
         let reading = |multiply_ns| ControlReading { multiply_ns, port_ns: 0.1 };
-        let scale = Scale::Cycles { per_multiply: 3.0 };
-        for (scale, expected) in [(scale, 30.0), (Scale::Nanoseconds, 10.0)] {
-            assert!((scale.of(10.0, &reading(1.0), &reading(1.03)) - expected).abs() < 1e-9);
+        for (cycles, expected) in [(Some(3.0), 30.0), (None, 10.0)] {
+            assert!((scaled(10.0, cycles, &reading(1.0), &reading(1.03)) - expected).abs() < 1e-9);
         }
     }
 }

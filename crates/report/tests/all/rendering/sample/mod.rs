@@ -157,10 +157,7 @@ fn findings() -> Vec<Finding> {
                 "latency leaves the L3 plateau between 2.9 MiB and 4.1 MiB, 3 mappings agree".to_owned(),
                 "the machine claims 32 MiB, shared by CPUs 0-1".to_owned(),
             ],
-            mechanism: Some(
-                "other guests on the same L3 keep most of it; an inference, a guest cannot see them"
-                    .to_owned(),
-            ),
+            mechanism: Some("other guests on the same L3 keep most of it (inference)".to_owned()),
             prediction: Some("a partition of 1/8 of the cache would give 4 MiB".to_owned()),
             remedy: Some("size working sets for 3 MiB; ask the provider for a dedicated host".to_owned()),
             source: Some("method: METHODOLOGY.md, levels".to_owned()),

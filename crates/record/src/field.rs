@@ -1,0 +1,129 @@
+//! Documents out of a tree of JSON, and which field is wrong where one cannot be read.
+//!
+//! A document is always read from text: the code of its hundred types is then there once, for the tree and for a file.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A field that is not what this version knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct FieldError {
+    /// Where it stands: `memory.stream[3].scope`; `.` for the document itself.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Reads a document of any kind.
+///
+/// # Errors
+/// `FieldError` names the first field that cannot be read.
+pub fn read_document<T: DeserializeOwned>(value: &Value) -> Result<T, FieldError> {
+    let text = value.to_string();
+    serde_json::from_str(&text).map_err(|error| FieldError::of(&text, &error))
+}
+
+impl FieldError {
+    /// Of a text of one line.
+    fn of(text: &str, error: &serde_json::Error) -> Self {
+        let reason = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let reason = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
+        Self { path: path_at(&text.as_bytes()[..error.column().min(text.len())]), reason }
+    }
+}
+
+/// The value that ends, or is about to begin, where valid JSON is cut off.
+fn path_at(json: &[u8]) -> String {
+    /// What is open: an object with the field that it is at, once that is known, or an array with its index.
+    enum Open {
+        Object(Option<String>),
+        Array(usize),
+    }
+    let mut open: Vec<Open> = Vec::new();
+    let mut name = String::new();
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                let end = end_of_string(json, at);
+                name = String::from_utf8_lossy(&json[at + 1..end.saturating_sub(1).max(at + 1)]).into_owned();
+                at = end;
+                continue;
+            }
+            b'{' => open.push(Open::Object(None)),
+            b'[' => open.push(Open::Array(0)),
+            b'}' | b']' => drop(open.pop()),
+            b':' => {
+                if let Some(Open::Object(field)) = open.last_mut() {
+                    *field = Some(std::mem::take(&mut name));
+                }
+            }
+            b',' => match open.last_mut() {
+                Some(Open::Object(field)) => *field = None,
+                Some(Open::Array(index)) => *index += 1,
+                None => {}
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    let mut path = String::new();
+    for step in open {
+        match step {
+            Open::Object(Some(field)) if path.is_empty() => path = field,
+            Open::Object(Some(field)) => path = path + "." + &field,
+            Open::Object(None) => {}
+            Open::Array(index) => path += &format!("[{index}]"),
+        }
+    }
+    if path.is_empty() { ".".to_owned() } else { path }
+}
+
+/// Behind the string that begins at `start`.
+fn end_of_string(json: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    json.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_the_value_that_ends_or_is_about_to_begin() {
+        for (text, path) in [
+            ("", "."),
+            ("{", "."),
+            (r#"{"a""#, "."),
+            (r#"{"a":"#, "a"),
+            (r#"{"a":1.5"#, "a"),
+            (r#"{"a":["#, "a[0]"),
+            (r#"{"a":[1,{"b":2},3"#, "a[2]"),
+            (r#"{"a":[1,{"b":2}"#, "a[1]"),
+            (r#"{"a":[1,{"b":2,"c":"}],\"""#, "a[1].c"),
+            (r#"{"a":[1],"b":{"c""#, "b"),
+            (r#"{"a":[1],"b\"{":{"c":null"#, r#"b\"{.c"#),
+            (r#"[[0],[1,2"#, "[1][1]"),
+        ] {
+            assert_eq!(path_at(text.as_bytes()), path, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_a_place_in_a_text_that_nobody_sees() {
+        let value = serde_json::json!([[1, 2], [3, -4]]);
+        let error = read_document::<Vec<[u8; 2]>>(&value).expect_err("negative");
+        assert_eq!(error.path, "[1][1]");
+        assert_eq!(error.reason, "invalid value: integer `-4`, expected u8");
+        assert_eq!(read_document::<Vec<[i8; 2]>>(&value), Ok(vec![[1, 2], [3, -4]]));
+    }
+}

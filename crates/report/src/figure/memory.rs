@@ -1,0 +1,185 @@
+//! Memory: bandwidth against block size, the latency surface in perspective and as a heat map, STREAM by CPU, and what address
+//! translation adds. The numbers of every point are in the CSV.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use machine::Bytes;
+use record::{BandwidthPoint, LatencyCell, Record, Scope, WalkPoint};
+
+use super::Source;
+use super::pairs::Axis as Cpus;
+use crate::draw::{
+    Axis, LineChart, LinePanel, LinePoint, LineSeries, Mark, MatrixCell, MatrixChart, MatrixPanel, Measure,
+    SurfaceCell, SurfaceChart,
+};
+use crate::number::gigabytes;
+use crate::page::{Drawn, Table};
+use crate::{naming, number};
+
+/// Curves of more kernels than this are not distinguishable; the rest is in the CSV.
+const MOST_SERIES: usize = 6;
+/// What a cell is called whose level nobody found.
+const NO_LEVEL: &str = "level unknown";
+
+/// Kernel, instruction set and store.
+type Key<'r> = (&'r str, &'r str, &'r str);
+
+fn key(point: &BandwidthPoint) -> Key<'_> {
+    (&point.kernel, &point.isa, &point.store)
+}
+
+pub(super) fn bandwidth((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let mut keys = naming::distinct(record.memory.bandwidth.iter().map(key));
+    let hidden = keys.len().saturating_sub(MOST_SERIES);
+    keys.truncate(MOST_SERIES);
+    let scopes = [Scope::Cpu, Scope::Node, Scope::Machine].into_iter();
+    let chart = LineChart {
+        x_label: "block: all bytes of all arrays and threads, logarithmic",
+        y_label: "GB/s, logarithmic",
+        unit: " GB/s",
+        x: Axis::Bytes,
+        y: Axis::Decades,
+        panels: scopes.filter_map(|scope| bandwidth_panel(record, scope, &keys)).collect(),
+    };
+    let mut reading = "Each step down is a level that no longer holds the block; dotted lines mark the sizes that were \
+                       found. Ribbons are 95 % intervals, hollow markers doubtful points. 1 GB is 10⁹ bytes, counted \
+                       as STREAM does."
+        .to_owned();
+    if hidden > 0 {
+        let _ = write!(reading, " {hidden} more kernels are in the CSV.");
+    }
+    Drawn::of(&chart, name, reading, Table::default())
+}
+
+fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<LinePanel> {
+    let of: Vec<&BandwidthPoint> =
+        record.memory.bandwidth.iter().filter(|point| point.scope == scope).collect();
+    let cpus = &of.first()?.cpus;
+    let curve = |(style, of_key): (usize, &Key<'_>)| {
+        let those = of.iter().filter(|point| key(point) == *of_key && point.cpus == *cpus);
+        let point = |p: &&BandwidthPoint| {
+            LinePoint::measured(p.block_bytes.0 as f64, p.bytes_per_s, &p.spread, gigabytes)
+        };
+        let mut points: Vec<LinePoint> = those.map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        LineSeries { name: naming::series(of_key.0, of_key.1, of_key.2), style, points }
+    };
+    let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
+    let title = match scope {
+        Scope::Cpu => format!("One CPU (CPU {cpus})"),
+        Scope::Node => format!("One node at once (CPUs {cpus})"),
+        Scope::Machine => format!("All CPUs at once (CPUs {cpus})"),
+    };
+    // The sizes of the levels that were found.
+    let levels = record.levels.caches.iter().filter(|_| scope == Scope::Cpu);
+    let marks = levels.filter_map(|level| {
+        let size = level.size_bytes?;
+        Some(Mark { x: size.0 as f64, label: format!("{} {}", level.name, number::size(size)) })
+    });
+    Some(LinePanel { marks: marks.collect(), ..LinePanel::new(title, series) })
+}
+
+/// The cells of each page size, the smallest first.
+fn by_page(record: &Record) -> Vec<(Bytes, Vec<&LatencyCell>)> {
+    let mut cells = naming::grouped(record.memory.latency.iter().map(|cell| (cell.page_bytes, cell)));
+    cells.sort_by_key(|(page, _)| *page);
+    cells
+}
+
+/// The surface of the smallest page size.
+pub(super) fn surface((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let (page, cells) = by_page(record).into_iter().next()?;
+    let cells = cells.into_iter().map(|cell| SurfaceCell {
+        block_bytes: cell.block_bytes.0,
+        stride_bytes: cell.stride_bytes.0,
+        measure: Measure::of(cell.ns, &cell.spread, |ns| ns),
+        level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
+    });
+    let reading = format!(
+        "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
+         slowest level of its corners, found from the surface itself, not from what the machine claims.",
+        naming::pages(page)
+    );
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading, Table::default())
+}
+
+pub(super) fn heat_map((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let panels = by_page(record).into_iter().map(|(page, cells)| {
+        let measured = cells.into_iter().map(|cell| (cell, Measure::of(cell.ns, &cell.spread, |ns| ns)));
+        by_block_and_stride(naming::pages(page), measured.collect())
+    });
+    let chart = MatrixChart::by_block_and_stride(" ns", panels.collect());
+    let chart = MatrixChart { logarithmic: true, ..chart };
+    let reading = "The same measurements in nanoseconds. Knees run along lines of equal line count, not of equal bytes; large \
+                   strides use few cache sets, so blocks seem to fit less well there.";
+    Drawn::of(&chart, name, reading, Table::default())
+}
+
+/// Numbers of cells, by stride (row) and block (column).
+pub(crate) fn by_block_and_stride(title: String, cells: Vec<(&LatencyCell, Measure)>) -> MatrixPanel {
+    let axis = |of: fn(&LatencyCell) -> Bytes| -> Vec<Bytes> {
+        cells.iter().map(|(cell, _)| of(cell)).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    let (blocks, strides) = (axis(|cell| cell.block_bytes), axis(|cell| cell.stride_bytes));
+    let names = |values: &[Bytes]| values.iter().map(ToString::to_string).collect();
+    let (rows, columns) = (names(&strides), names(&blocks));
+    let cell = |(cell, measure): (&LatencyCell, Measure)| MatrixCell {
+        row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
+        column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
+        measure,
+    };
+    MatrixPanel { title, rows, columns, cells: cells.into_iter().map(cell).collect() }
+}
+
+/// A row for each kernel, a column for each CPU.
+pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let results: Vec<_> = record.memory.stream.iter().filter_map(|one| Some((one.cpu?, one))).collect();
+    let mut keys = naming::distinct(results.iter().map(|(_, one)| naming::kernel_of(one)));
+    keys.sort_by_key(|(kernel, ..)| *kernel != "triad");
+    let cpus = Cpus::of(results.iter().map(|(cpu, _)| *cpu));
+    let cells = results.iter().filter_map(|(cpu, one)| {
+        Some(MatrixCell {
+            row: keys.iter().position(|key| *key == naming::kernel_of(one))?,
+            column: cpus.place(*cpu),
+            measure: Measure::of(one.bytes_per_s, &one.spread, gigabytes),
+        })
+    });
+    let rows = keys.iter().map(|(kernel, isa, store)| naming::series(kernel, isa, store)).collect();
+    let chart = MatrixChart {
+        column_label: "CPU",
+        unit: " GB/s",
+        panels_per_row: 1,
+        square: false,
+        panels: vec![MatrixPanel { rows, ..cpus.panel("One CPU at a time", cells.collect()) }],
+        ..MatrixChart::default()
+    };
+    let reading = "Bytes counted as STREAM counts them. CPUs whose intervals overlap are not distinguishable in this run. Plain \
+                   stores also read what they overwrite: the table has the traffic on the bus.";
+    Drawn::of(&chart, name, reading, Table::default())
+}
+
+/// What address translation adds, against the number of pages visited.
+pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let points = &record.memory.walks;
+    let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.page_bytes).collect();
+    let series = sizes.iter().enumerate().map(|(style, page)| {
+        let mut of: Vec<&WalkPoint> = points.iter().filter(|point| point.page_bytes == *page).collect();
+        of.sort_by_key(|point| point.pages);
+        let point = |p: &&WalkPoint| LinePoint::measured(p.pages as f64, p.delta_ns, &p.spread, |ns| ns);
+        LineSeries { name: naming::pages(*page), style, points: of.iter().map(point).collect() }
+    });
+    let marks = (record.levels.tlbs.iter())
+        .map(|tlb| Mark { x: tlb.entries as f64, label: format!("L{} TLB {}", tlb.level, tlb.entries) });
+    let chart = LineChart {
+        x_label: "pages visited, one line on each, logarithmic",
+        y_label: "added by translation, ns",
+        unit: " ns",
+        x: Axis::Powers,
+        y: Axis::Linear,
+        panels: vec![LinePanel { marks: marks.collect(), ..LinePanel::new("", series) }],
+    };
+    let reading = "One line on each of so many pages, against as many lines side by side: the cache cost cancels, what \
+                   remains is translation. Steps are the reach of a TLB level; the last plateau is a page walk.";
+    Drawn::of(&chart, name, reading, Table::default())
+}
