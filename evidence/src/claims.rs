@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context;
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::Broken;
@@ -94,7 +94,7 @@ fn hold(claim: &Claim) -> anyhow::Result<Option<String>> {
         println!("  skipped: no {absent} here");
         return Ok(None);
     }
-    let pattern = |text: &Option<String>| text.as_deref().map(Regex::new).transpose();
+    let pattern = |text: &Option<String>| text.as_deref().map(of_lines).transpose();
     let (expect, refuse) = (pattern(&claim.expect)?, pattern(&claim.refuse)?);
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let begun = Instant::now();
@@ -116,6 +116,11 @@ fn hold(claim: &Claim) -> anyhow::Result<Option<String>> {
     let line = format!("{}: {right} of {} runs as claimed, at least {least}", claim.name, claim.times);
     println!("  {line} ({:.0} s)", begun.elapsed().as_secs_f64());
     Ok(crate::unless(right >= least, line))
+}
+
+/// A pattern in which `^` and `$` are the ends of a line.
+fn of_lines(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).multi_line(true).build()
 }
 
 /// Both streams of one run.

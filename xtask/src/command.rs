@@ -48,7 +48,10 @@ enum Task {
     Fuzz(fuzz::Arguments),
     Lab(lab::Arguments),
     Arm64(arm64::Arguments),
-    FleetTest(fleet_test::Arguments),
+    /// Check-ups on eight nodes of a Slurm on loopback: killed, full, wrong, cancelled, drained, not rebooted
+    ///
+    /// Needs target/release/sidestep, and of Debian slurm-wlm and munge; skipped by name without them. Takes under three minutes.
+    FleetTest,
     /// Programs with threads, for tests and claims about `sidestep place`
     #[command(subcommand)]
     Threads(threads::Programs),
@@ -77,7 +80,7 @@ impl Task {
             Self::Fuzz(arguments) => fuzz::run(&arguments),
             Self::Lab(arguments) => lab::run(&arguments),
             Self::Arm64(arguments) => arm64::run(&arguments),
-            Self::FleetTest(arguments) => fleet_test::run(&arguments),
+            Self::FleetTest => fleet_test::run(),
             Self::Threads(programs) => threads::run(&programs).map(|()| Totals::default()),
             Self::Dist(arguments) => dist::run(&arguments),
             Self::Docs => commands::rewrite(),

@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod definition;
+pub mod emulator;
 pub mod guest;
 pub mod image;
 pub mod packages;
@@ -23,7 +24,7 @@ use anyhow::Context;
 use crate::cargo;
 use crate::totals::Totals;
 use definition::Machine;
-use guest::Emulator;
+use emulator::Emulator;
 use packages::Unpacked;
 use transcript::Transcript;
 use verdict::Row;

@@ -11,6 +11,7 @@ use anyhow::Context;
 
 use super::archive::Archive;
 use super::definition::{Board, Machine, Numa};
+use super::emulator::{Emulator, option_text, version_of};
 use super::packages::{self, Unpacked};
 use super::{silicon, transcript};
 use crate::cargo;
@@ -41,15 +42,6 @@ const OEM_LETTERS: usize = 6;
 const OEM_TABLE_LETTERS: usize = 8;
 /// Between two looks at whether a guest has ended.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// A program that emulates, and what it needs before the machine's own arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Emulator {
-    /// QEMU itself, or the loader that starts it.
-    pub program: PathBuf,
-    /// First arguments, a plugin with its configuration included.
-    pub arguments: Vec<String>,
-}
 
 /// What a boot came to.
 #[derive(Debug)]
@@ -95,24 +87,6 @@ pub fn emulator(machine: &Machine, cache: &Path) -> anyhow::Result<Emulator> {
         QEMU_MIN.1
     );
     Ok(emulator)
-}
-
-/// Major and minor of what an emulator says it is.
-///
-/// # Errors
-/// It does not start, or says none.
-pub(super) fn version_of(emulator: &Emulator) -> anyhow::Result<(u32, u32)> {
-    let mut command = Command::new(&emulator.program);
-    let told = cargo::output(command.args(&emulator.arguments).arg("--version"))?;
-    version(&told).with_context(|| format!("{} --version shows no version", emulator.program.display()))
-}
-
-/// Major and minor of `QEMU emulator version 7.2.22 (...)`.
-pub(super) fn version(told: &str) -> Option<(u32, u32)> {
-    let mut parts = told.split_once("version ")?.1.split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor = parts.next()?.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
-    Some((major, minor))
 }
 
 /// The first file system: busybox, sidestep, programs of this host, modules, init and steps.
@@ -210,11 +184,6 @@ pub fn arguments(machine: &Machine, kernel: &Path, initrd: &Path) -> anyhow::Res
     }
     all.extend(qemu.arguments.iter().cloned());
     Ok(all)
-}
-
-/// Text as a value within an option: QEMU parts options by commas, and two are one that is meant.
-pub(super) fn option_text(value: &str) -> String {
-    value.replace(',', ",,")
 }
 
 /// SMBIOS structures of a board: firmware, system, board, chassis, memory module.
@@ -333,19 +302,6 @@ mod tests {
 
     fn small(from: &str, to: &str) -> Machine {
         Machine::parse("a", &SMALL.replace(from, to)).expect("it is right")
-    }
-
-    #[test]
-    fn an_emulator_that_is_too_old_is_known_by_its_version() {
-        for (told, expected) in [
-            ("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\n", Some((7, 2))),
-            ("QEMU emulator version 11.0-rc1", Some((11, 0))),
-            ("QEMU emulator version 5.2.0", Some((5, 2))),
-            ("nonsense", None),
-        ] {
-            assert_eq!(version(told), expected);
-        }
-        assert!((5, 2) < QEMU_MIN && (11, 0) > QEMU_MIN);
     }
 
     #[test]

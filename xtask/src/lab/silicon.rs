@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use super::definition::Machine;
-use super::guest::{Emulator, option_text, version_of};
+use super::emulator::{Emulator, option_text, version_of};
 use super::packages::Suite;
 use crate::cargo;
 
@@ -150,7 +150,7 @@ fn started_by_loader(tree: &Path) -> anyhow::Result<Emulator> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::guest::version;
+    use super::super::emulator::version;
     use super::*;
 
     #[test]

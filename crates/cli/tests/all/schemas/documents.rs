@@ -177,7 +177,7 @@ fn of_machine() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("selftest", parts.document("Selftest", "What sidestep selftest found.", &selftest)),
-        ("capture", Parts::new().document("Capture", "What sidestep capture wrote.", &capture)),
+        ("capture", Parts::new().document("Capture", "What sidestep machine --save wrote.", &capture)),
         ("run-plan", of_type::<record::Plan>("RunPlan", |_| Vec::new())),
     ]
 }
@@ -268,12 +268,6 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
         ("journal", "Where the experiment is kept, once it is set up.", text_or_null()),
         ("found", "What is known so far.", parts.of::<Option<record::RebootOutcome>>()),
     ];
-    let event = vec![
-        ("time", "UTC.", text()),
-        ("event", "What happened, in a word.", text()),
-        ("recommended", "The placement that is held, if one is.", text_or_null()),
-        ("text", "What happened, for people.", text()),
-    ];
     vec![
         (
             "ab-dry-run",
@@ -282,10 +276,6 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
         (
             "ab-across-reboot",
             parts.document("AbAcrossReboot", "Plan and standing of sidestep ab --across-reboot.", &across),
-        ),
-        (
-            "place-event",
-            Parts::new().document("PlaceEvent", "One line of sidestep place --pid --watch.", &event),
         ),
     ]
 }

@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::cargo;
-
 /// Nodes n1 to n8.
 pub(super) const NODES: usize = 8;
 /// Daemons that are not up by then never will be.
@@ -35,10 +33,28 @@ pub(super) fn missing() -> Option<&'static str> {
     PROGRAMS.into_iter().find(|name| program(name).is_none())
 }
 
+/// The release build of the program.
+pub(super) fn sidestep() -> PathBuf {
+    std::env::var_os("SIDESTEP_PROGRAM").expect("cargo xtask fleet-test names the program").into()
+}
+
+/// What a command prints.
+pub(super) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let done =
+        command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr).trim());
+    Ok(String::from_utf8(done.stdout)?)
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
 fn program(name: &str) -> Option<PathBuf> {
     let daemon =
         std::env::split_paths(DAEMON_FOLDERS).map(|folder| folder.join(name)).find(|file| file.is_file());
-    cargo::find(name).or(daemon)
+    find(name).or(daemon)
 }
 
 impl Cluster {
@@ -71,8 +87,8 @@ impl Cluster {
         // Nobody else is to be kept out of this cluster: a key of 128 digits that munge takes is enough.
         let key = format!("{:0>128}", std::process::id());
         fs::write(munge.join("key"), key)?;
-        cargo::output(Command::new("chmod").args(["600", &munge.join("key").to_string_lossy()]))?;
-        cargo::output(Command::new("chmod").args(["755", &munge.to_string_lossy()]))?;
+        output(Command::new("chmod").args(["600", &munge.join("key").to_string_lossy()]))?;
+        output(Command::new("chmod").args(["755", &munge.to_string_lossy()]))?;
         let file = |name: &str| munge.join(name).display().to_string();
         let options = [
             "--foreground".to_owned(),
@@ -100,7 +116,7 @@ impl Cluster {
     /// A program that knows this cluster, and finds the release build of sidestep first.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        let binary = cargo::sidestep();
+        let binary = sidestep();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = binary.parent().map(Path::to_owned);
         let folders = own.into_iter().chain(std::env::split_paths(&path));
@@ -137,7 +153,7 @@ impl Cluster {
                 patience.as_secs(),
                 self.folder.display()
             );
-            thread::sleep(NAP);
+            thread::park_timeout(NAP);
         }
         Ok(())
     }
@@ -159,7 +175,7 @@ impl Drop for Cluster {
             let _ = Command::new("kill").arg(daemon.id().to_string()).status();
             let ended = Instant::now() + Duration::from_secs(5);
             while matches!(daemon.try_wait(), Ok(None)) && Instant::now() < ended {
-                thread::sleep(NAP);
+                thread::park_timeout(NAP);
             }
             let _ = daemon.kill();
             let _ = daemon.wait();
@@ -182,8 +198,8 @@ fn free_port() -> anyhow::Result<u16> {
 
 /// slurm.conf: everything on loopback, two CPUs a node whatever this machine has.
 fn configuration(folder: &Path, health: &Path) -> anyhow::Result<String> {
-    let host = cargo::output(Command::new("uname").arg("-n"))?;
-    let user = cargo::output(Command::new("id").arg("-un"))?;
+    let host = output(Command::new("uname").arg("-n"))?;
+    let user = output(Command::new("id").arg("-un"))?;
     let (host, user, here) = (host.trim(), user.trim(), folder.display());
     let mut text = format!(
         "ClusterName=fleet\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nSlurmUser={user}\nSlurmdUser={user}\n\
