@@ -103,7 +103,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
-    let baseline = arguments.expect.as_deref().map(|path| load_norm(path)).transpose()?;
+    let baseline = arguments.expect.as_deref().map(load_norm).transpose()?;
     let catalogue = catalogue();
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);
