@@ -1,13 +1,14 @@
 //! `sidestep bill`: what every setting and mitigation costs a program, ranked, confirmed, and together.
 
-mod arguments;
 mod journal;
 mod settings;
 mod tasks;
 
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clap::{Args, ValueEnum};
 use experiments::ab::Subject;
 use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::switcher::Switcher;
@@ -16,13 +17,16 @@ use host::live::{self, utc_now};
 use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
 use toggles::{Place, Restored};
 
+use crate::forms::Forms;
 use crate::global::Global;
+use crate::option_values::{parse_budget, parse_percent};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
+use crate::program_arguments::{GROUP, ProgramArguments};
 use crate::progress::BillLine;
 use crate::provenance::seed_of_now;
-use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
-pub(crate) use arguments::BillArguments;
+use crate::toggles::{ConsentArguments, Described, after_error, left_changed, offer_to_mend};
+use crate::workloads::Selection;
 use journal::Journal;
 use settings::Chosen;
 use tasks::Task;
@@ -36,6 +40,65 @@ const LEAST_BUDGET_S: f64 = 1.0;
 /// Without --timeout a run is killed that takes so many times as long as both runs of the warm-up, and at least so many seconds.
 const LIMIT_IN_WARM_UPS: f64 = 5.0;
 const SHORTEST_LIMIT_S: f64 = 10.0;
+
+/// Options of `bill`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BillArguments {
+    /// Take at most this long, warming up included [default: 10m; 40m for several programs]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Price a workload: its id, or a file of your own; see sidestep workloads
+    #[arg(long, value_name = "ID|FILE.toml", value_delimiter = ',')]
+    pub(crate) workload: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only these settings, such as thp,ssbd; NAME=VALUE for a value of your choice
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) toggles: Vec<String>,
+    /// Costs up to this are of no practical matter
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "1")]
+    pub(crate) margin: f64,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// Wall or CPU time [default: wall for a command, a workload's own number]; CPU time varies less on a busy machine
+    #[arg(long, value_name = "TIME", conflicts_with = "metric")]
+    pub(crate) measure: Option<Measured>,
+    /// Fix all random choices
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Print what would be switched, and stop
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
+    /// Go on with the bill that was interrupted or killed, with its own options
+    #[arg(long, conflicts_with_all = [GROUP, "ConsentArguments", "Selection", "budget", "toggles", "margin", "measure", "seed", "command", "workload"])]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+    #[command(flatten)]
+    pub(crate) consent: ConsentArguments,
+    /// The program and its arguments, after --, unless workloads are named
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A time of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Measured {
+    /// From start to end
+    Wall,
+    /// User and system time of all its threads
+    Cpu,
+}
+
+impl Measured {
+    /// As the document names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall time",
+            Self::Cpu => "CPU time",
+        }
+    }
+}
 
 /// Prices what was asked for.
 pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {

@@ -25,7 +25,7 @@ use crate::record_page::{page, verdict, without_raw};
 use crate::store::Folder;
 use crate::{history, output, sockets};
 pub(crate) use arguments::RunArguments;
-use epochs::{Course, NoProcess};
+use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
 
 /// Runs the check-up, once or again and again.
@@ -87,39 +87,39 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
         Some(dropped) => dropped.folder(&session.record)?,
         None => Folder::create(arguments.record.as_deref(), arguments.zstd)?,
     };
-    let course = Course { arguments, plan: &plan, line: &line, folder: &folder, started };
-    let measured = in_epochs(&mut session, &course);
+    let run = CheckUpRun { arguments, plan: &plan, line: &line, folder: &folder, started };
+    let measured = in_epochs(&mut session, &run);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
     // The signatures are measured now.
     judge_flaws(&mut session.record, &catalogue);
-    conclude(session.record, &course, dropped.as_ref(), global)
+    conclude(session.record, &run, dropped.as_ref(), global)
 }
 
 /// Measures in as many fresh processes as planned, and where there can be none in this one.
-fn in_epochs(session: &mut Session<'_>, course: &Course<'_>) -> anyhow::Result<()> {
-    if course.plan.epochs > 1 {
-        match epochs::measure(&mut session.record, course)? {
+fn in_epochs(session: &mut Session<'_>, run: &CheckUpRun<'_>) -> anyhow::Result<()> {
+    if run.plan.epochs > 1 {
+        match epochs::measure(&mut session.record, run)? {
             Ok(()) => return Ok(()),
             Err(NoProcess(why)) => session
                 .record
                 .provenance
                 .without
-                .push(format!("one epoch, in this process, in place of {}: {why}", course.plan.epochs)),
+                .push(format!("one epoch, in this process, in place of {}: {why}", run.plan.epochs)),
         }
     }
-    measure(session, course.plan, course.started, &Kept { line: course.line, folder: course.folder })
+    measure(session, run.plan, run.started, &Kept { line: run.line, folder: run.folder })
 }
 
 /// Judges the record, writes it with its report, and prints the summary; of a record for a fleet there is no report, no entry in the
 /// history, which thousands of nodes may share, and one line.
 fn conclude(
     mut record: Record,
-    course: &Course<'_>,
+    run: &CheckUpRun<'_>,
     dropped: Option<&FleetRecord>,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    let Course { arguments, folder, .. } = course;
+    let CheckUpRun { arguments, folder, .. } = run;
     if let Some(sockets) = &mut record.sockets {
         sockets.links = sockets::reported_links(&record.machine);
     }
@@ -127,7 +127,7 @@ fn conclude(
     diagnosis::name_levels(&mut record);
     record.neighbours = history::neighbours(&record, dropped.is_none());
     diagnosis::diagnose_named(&mut record);
-    record.elapsed_s = course.started.elapsed().as_secs_f64();
+    record.elapsed_s = run.started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);

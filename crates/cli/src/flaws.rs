@@ -1,12 +1,12 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
-mod arguments;
 mod evidence;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::flaws::{Catalogue, Census, Flaw, GateReason, Norm, catalogue, unmet};
 use anyhow::Context;
+use clap::{Args, Subcommand};
 use record::{FlawVerdict, Protection};
 use report::FlawList;
 use serde_json::json;
@@ -15,14 +15,79 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::{output, store};
-pub(crate) use arguments::FlawArguments;
-use arguments::{FlawCommand, JudgedArguments};
 pub(crate) use evidence::{Examined, telling, toggles_missing};
 
 /// The most flaws that are named when a word could mean several.
 const NEAR_MAX: usize = 8;
 /// Version of the JSON documents of this command.
 const SCHEMA: u32 = 2;
+
+const AFTER_HELP: &str = "\
+States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
+unknown.
+
+Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if sources disagree and one says \
+not protected, or if CPUs differ; with --expect, if something got worse; with --gate --strict, also if a flaw is on request; 2 \
+bad use; 3 with --strict, if a flaw is on request or unknown.";
+
+/// Options of `flaws`.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
+pub(crate) struct FlawArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<FlawCommand>,
+    #[command(flatten)]
+    pub(crate) judged: JudgedArguments,
+    /// Say what got worse against this norm, a record or the JSON of this command; --gate then fails on nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "lscpu")]
+    pub(crate) expect: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+}
+
+/// Which machine is judged, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct JudgedArguments {
+    /// Judge a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) cpuid: Option<PathBuf>,
+    /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
+    pub(crate) lscpu: Vec<PathBuf>,
+    /// Ask only the kernel and the registers, and measure nothing
+    #[arg(long)]
+    pub(crate) no_timing: bool,
+    /// Also measure what disturbs the whole machine: at most 200 split locks, in a process of their own
+    #[arg(long, conflicts_with = "no_timing")]
+    pub(crate) disruptive: bool,
+    /// Also list the flaws that do not concern the machine
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What else can be asked of the catalogue.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum FlawCommand {
+    /// The catalogue, or the entries in which every word occurs
+    List {
+        /// Words: part of a CVE, an erratum number, a name
+        words: Vec<String>,
+        #[command(flatten)]
+        forms: Forms,
+    },
+    /// One flaw: what it is, what this machine says of it, what can be done
+    Show {
+        /// Its id, a CVE or another of its names
+        name: String,
+        #[command(flatten)]
+        judged: JudgedArguments,
+        #[command(flatten)]
+        forms: Forms,
+    },
+}
 
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -38,7 +103,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
-    let baseline = arguments.expect.as_deref().map(|path| load_norm(path)).transpose()?;
+    let baseline = arguments.expect.as_deref().map(load_norm).transpose()?;
     let catalogue = catalogue();
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);

@@ -15,7 +15,7 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
-use store::Found;
+use store::Entries;
 pub(crate) use store::Store;
 
 /// Options of `history`.
@@ -55,7 +55,7 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
         return None;
     }
     let here = fingerprint(&record.machine);
-    let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Found::default() };
+    let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Entries::default() };
     let entries = || found.entries.iter().map(|(_, entry)| entry);
     let (own, others): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) =
         entries().partition(|entry| is_same_machine(&here, &entry.fingerprint));

@@ -21,7 +21,7 @@ use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
 use host::live::{self, ChildOutput, Ending, write_atomically};
-use machine::{CpuSet, Topology};
+use machine::{CpuSet, Topology, shell_word};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Restored};
 
@@ -158,14 +158,7 @@ fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>
 
 /// The command as a shell would have to be given it.
 fn command_line(command: &[OsString]) -> String {
-    let is_plain = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c))
-    };
-    let quoted = |word: &OsString| {
-        let word = word.to_string_lossy();
-        if is_plain(&word) { word.into_owned() } else { export::quoted(&word) }
-    };
-    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    command.iter().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 /// The whole experiment on a command.

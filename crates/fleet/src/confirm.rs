@@ -51,7 +51,7 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
          # Read it, then run it with sh. When the jobs have ended, sidestep fleet check says confirmed or not seen again.\n\
          DROP={}\nexport DROP\n",
         check.id,
-        quoted(drop)
+        machine::shell_quoted(drop)
     );
     for why in unusable {
         let _ = writeln!(script, "# left out: {}", why.replace(char::is_control, " "));
@@ -159,11 +159,6 @@ fn options(preset: &str) -> Option<String> {
 pub(crate) fn is_word(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
-}
-
-/// A word for sh, whatever is in it.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -171,19 +171,9 @@ fn arm_options(plan: &Plan, node: &PlannedNode) -> Vec<String> {
     }
 }
 
-/// A word as a shell takes it.
-fn shell_quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=,:+@".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// Words as a shell takes them, parted by blanks.
 fn shell_words<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
-    words.into_iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(|word| machine::shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A text in double quotes, as YAML takes it.

@@ -40,13 +40,9 @@ pub(crate) fn markup(text: &str) -> String {
     escaped
 }
 
-/// An argument as a shell needs it.
+/// An argument as a shell needs it, on one line and without what would steer a terminal.
 pub fn shell_word(argument: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(safe) {
-        return argument.to_owned();
-    }
-    format!("'{}'", plain(argument).replace('\'', "'\\''"))
+    machine::shell_word(&plain(argument))
 }
 
 /// One field of a CSV row, quoted where RFC 4180 asks for it. A leading `=`, `+`, `-` or `@` of a text gets

@@ -1,6 +1,6 @@
 //! `sidestep ab --across-reboot`: boots in random order, one measured at a time, and the journal between them.
 
-mod place;
+mod journal_folder;
 mod settling;
 mod text;
 mod unit_file;
@@ -31,7 +31,7 @@ use crate::output;
 use crate::progress::BootLine;
 use crate::provenance::seed_of_now;
 use crate::toggles::Described;
-use place::Place;
+use journal_folder::JournalFolder;
 use settling::settle;
 use text::NextBoot;
 use unit_file::UnitFile;
@@ -150,7 +150,7 @@ fn planned(arguments: &AbArguments, runs_program: bool) -> Plan {
 
 /// The place of an experiment and its unit.
 struct Station {
-    place: Place,
+    place: JournalFolder,
     unit: UnitFile,
     /// What stands for the machine in a test.
     tree: Option<PathBuf>,
@@ -167,7 +167,7 @@ impl Station {
             format!(" --state {}", report::shell_word(&path.display().to_string()))
         });
         Ok(Self {
-            place: Place::of(asked.state.as_deref())?,
+            place: JournalFolder::of(asked.state.as_deref())?,
             unit: UnitFile::of(asked.unit_folder.as_deref()),
             tree: asked.tree.clone(),
             state_words,

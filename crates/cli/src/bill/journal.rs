@@ -16,7 +16,7 @@ use record::BillTurn;
 use serde::{Deserialize, Serialize};
 use toggles::Place;
 
-use super::arguments::BillArguments;
+use super::BillArguments;
 use super::settings::Chosen;
 use super::tasks::Task;
 use crate::gate_flags::parsed_alone;

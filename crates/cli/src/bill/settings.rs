@@ -9,7 +9,7 @@ use host::live::ProcessSetting;
 use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
 use toggles::{Change, Pair, Risk, Switch, SystemState, Toggle, catalogue, combinable};
 
-use super::arguments::BillArguments;
+use super::BillArguments;
 use crate::flaws::Examined;
 use crate::toggles::Described;
 

@@ -12,7 +12,7 @@ use host::live::{ChildOutput, cache_folder};
 use record::Better;
 use workloads::Workload;
 
-use super::arguments::{BillArguments, Measured};
+use super::{BillArguments, Measured};
 
 /// One program that is priced.
 #[derive(Debug, Clone)]

@@ -37,7 +37,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 pub(crate) struct NoProcess(pub(crate) String);
 
 /// What the parent needs to know.
-pub(crate) struct Course<'a> {
+pub(crate) struct CheckUpRun<'a> {
     pub(crate) arguments: &'a RunArguments,
     pub(crate) plan: &'a CheckUpPlan,
     pub(crate) line: &'a ProgressLine,
@@ -46,9 +46,9 @@ pub(crate) struct Course<'a> {
 }
 
 /// Measures in epochs and fills the record with what they found together; it is written after each.
-pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Result<Result<(), NoProcess>> {
+pub(crate) fn measure(record: &mut Record, run: &CheckUpRun<'_>) -> anyhow::Result<Result<(), NoProcess>> {
     let begun = record.clone();
-    let parts = course.plan.parts();
+    let parts = run.plan.parts();
     let mut epochs = Epochs::default();
     let mut runs = Vec::new();
     for (index, part) in parts.iter().enumerate() {
@@ -56,14 +56,14 @@ pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Resul
             break;
         }
         let ahead_s: f64 = parts[index..].iter().map(|part| seconds(part)).sum();
-        let left_s = course.plan.budget_s - course.started.elapsed().as_secs_f64() - CLOSING_S;
+        let left_s = run.plan.budget_s - run.started.elapsed().as_secs_f64() - CLOSING_S;
         // What is left over is for the processes themselves; where too little is left each loses alike.
         let budget_s = seconds(part) + (left_s - ahead_s) / (parts.len() - index) as f64;
-        course.line.begin(
+        run.line.begin(
             &format!("epoch {} of {}", index + 1, parts.len()),
             Duration::from_secs_f64(left_s.max(0.0)),
         );
-        match epoch(&begun, course, part, index, budget_s) {
+        match epoch(&begun, run, part, index, budget_s) {
             Ok((run, found)) => {
                 runs.push(run);
                 if let Some(found) = found {
@@ -82,8 +82,8 @@ pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Resul
         *record = Record { raw: mem::take(&mut record.raw), ..begun.clone() };
         record.epochs.clone_from(&runs);
         merge(record, &epochs);
-        record.elapsed_s = course.started.elapsed().as_secs_f64();
-        course.folder.write_record(record)?;
+        record.elapsed_s = run.started.elapsed().as_secs_f64();
+        run.folder.write_record(record)?;
     }
     finish(record);
     Ok(Ok(()))
@@ -132,7 +132,7 @@ fn finish(record: &mut Record) {
 /// Runs one epoch: how it ended, and its record if it wrote one.
 fn epoch(
     begun: &Record,
-    course: &Course<'_>,
+    run: &CheckUpRun<'_>,
     part: &[(Probe, f64)],
     index: usize,
     budget_s: f64,
@@ -147,14 +147,14 @@ fn epoch(
     let mut command = Command::new(program);
     command.args(["run", "--quiet", "--seed", &seed.to_string()]);
     command.args(["--epoch", "--parent", &process::id().to_string()]);
-    command.args(course.arguments.quick.then_some("--quick"));
-    command.args(course.arguments.full.then_some("--full"));
+    command.args(run.arguments.quick.then_some("--quick"));
+    command.args(run.arguments.full.then_some("--full"));
     let started_utc = live::utc_now();
     let begin = Instant::now();
     let whole_s = seconds(part).max(0.1);
     let limit = Duration::from_secs_f64(budget_s.max(0.0)) + GRACE;
     let ran = live::run_helper(command, &handover, limit, PATIENCE, &mut |_| {
-        course.line.update(begin.elapsed().as_secs_f64() / whole_s);
+        run.line.update(begin.elapsed().as_secs_f64() / whole_s);
         REDRAW
     });
     let run = ran.map_err(|error| match error {

@@ -19,9 +19,9 @@ use record::{ClockCost, CostVerdict, RoundsVerdict, ScalingVerdict};
 use stats::Random;
 use toggles::SystemState;
 
+use super::arguments::ThreadRange;
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
-use super::thread_range::ThreadRange;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;

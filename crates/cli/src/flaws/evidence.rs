@@ -11,7 +11,7 @@ use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
 use record::{FlawEvidence, Reading};
 use toggles::SystemState;
 
-use super::arguments::JudgedArguments;
+use super::JudgedArguments;
 use crate::global::Global;
 use crate::progress::ProgressLine;
 use crate::provenance::seed_of_now;

@@ -27,7 +27,7 @@ pub(crate) struct CheckArguments {
     #[arg(value_name = "DROP|ROWS")]
     records: PathBuf,
     #[command(flatten)]
-    place: PlaceArguments,
+    place: RackArguments,
     /// Also draw a map of each metric whose name matches, six at most
     #[arg(long, value_name = "REGEX")]
     map: Option<Regex>,
@@ -37,7 +37,7 @@ pub(crate) struct CheckArguments {
 
 /// Where it stands in which rack and slot a node is.
 #[derive(Debug, Clone, Args)]
-struct PlaceArguments {
+struct RackArguments {
     /// A CSV file with a column node and any others, such as rack, chassis, slot, dimm_lot: each is a factor
     #[arg(long, value_name = "FILE", conflicts_with = "name_pattern")]
     inventory: Option<PathBuf>,
@@ -46,7 +46,7 @@ struct PlaceArguments {
     name_pattern: Option<Regex>,
 }
 
-impl PlaceArguments {
+impl RackArguments {
     /// # Errors
     /// An inventory that cannot be read or has no column node; a pattern without groups.
     fn place(&self) -> anyhow::Result<Place> {

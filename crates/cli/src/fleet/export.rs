@@ -199,6 +199,6 @@ mod tests {
     fn junit_counts_and_escapes() {
         let text = junit(&check());
         assert!(text.contains("tests=\"4\" failures=\"3\" errors=\"0\" skipped=\"1\""), "{text}");
-        assert!(text.contains("name=\"n&quot;2 &lt;\""), "{text}");
+        assert!(text.contains("name=\"n&quot;2\n&lt;\""), "{text}");
     }
 }

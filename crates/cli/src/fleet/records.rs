@@ -85,10 +85,10 @@ pub(super) fn each<T: Send>(
 
 /// Reads files on all CPUs; results stand in the order of the files.
 fn all_read<T: Send>(
-    files: &[Found],
+    files: &[RecordFile],
     make: &(impl Fn(Flattened) -> anyhow::Result<T> + Sync),
 ) -> Vec<Result<Read<T>, String>> {
-    let part = |files: &[Found]| files.iter().map(|file| read(file, make)).collect::<Vec<_>>();
+    let part = |files: &[RecordFile]| files.iter().map(|file| read(file, make)).collect::<Vec<_>>();
     let mut parts = files.chunks(RECORDS_AT_A_TIME);
     let Some(own) = parts.next() else { return Vec::new() };
     thread::scope(|scope| {
@@ -106,7 +106,7 @@ fn all_read<T: Send>(
 }
 
 /// What is made of one file, or why it gives no rows.
-fn read<T>(file: &Found, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Result<Read<T>, String> {
+fn read<T>(file: &RecordFile, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Result<Read<T>, String> {
     let bytes = store::read_bounded(&file.path, RECORD_BYTES_MAX, "record")
         .map_err(|why| why.root_cause().to_string())?;
     let mut record = decode_for_rows(&bytes).map_err(|why| why.to_string())?;
@@ -120,7 +120,7 @@ fn read<T>(file: &Found, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Resul
 
 /// A file that is called like a record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct RecordFile {
     /// Its path below the drop directory, as text.
     name: String,
     /// Where it is.
@@ -133,7 +133,7 @@ struct Found {
 ///
 /// # Errors
 /// The directory cannot be listed. A folder below it that cannot is a file that gives no rows.
-fn found_below(drop: &Path) -> anyhow::Result<(Vec<Found>, Vec<UnreadFile>)> {
+fn found_below(drop: &Path) -> anyhow::Result<(Vec<RecordFile>, Vec<UnreadFile>)> {
     let mut walk = Walk { drop, found: Vec::new(), unread: Vec::new() };
     if let Err(why) = fs::read_dir(drop) {
         let line = format!("cannot list {}: {why}; name a drop directory", drop.display());
@@ -146,7 +146,7 @@ fn found_below(drop: &Path) -> anyhow::Result<(Vec<Found>, Vec<UnreadFile>)> {
 
 struct Walk<'d> {
     drop: &'d Path,
-    found: Vec<Found>,
+    found: Vec<RecordFile>,
     unread: Vec<UnreadFile>,
 }
 
@@ -188,7 +188,7 @@ impl Walk<'_> {
     fn take(&mut self, folder: &Path, path: PathBuf) {
         let held_by = if folder == self.drop { path.file_stem() } else { folder.file_name() };
         let node = held_by.unwrap_or_default().to_string_lossy().into_owned();
-        self.found.push(Found { name: self.name(&path), path, node });
+        self.found.push(RecordFile { name: self.name(&path), path, node });
     }
 
     fn refuse(&mut self, path: &Path, reason: String) {

@@ -26,7 +26,7 @@ pub(crate) struct Store {
 
 /// What lies in it.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Entries {
     /// Entries with the names of their files, oldest first.
     pub(crate) entries: Vec<(String, HistoryEntry)>,
     /// Files that are none, one line each.
@@ -69,12 +69,12 @@ impl Store {
     ///
     /// # Errors
     /// A folder that cannot be used.
-    pub(crate) fn read(&self) -> anyhow::Result<Found> {
+    pub(crate) fn read(&self) -> anyhow::Result<Entries> {
         let folder = match TrustedFolder::open(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Entries::default()),
             opened => opened.map_err(|why| unusable(&self.path, why))?,
         };
-        let mut found = Found::default();
+        let mut found = Entries::default();
         let files = folder.files().map_err(|why| unusable(&self.path, why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
             match FileName::parse(&name)

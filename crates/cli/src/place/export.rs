@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
-use machine::CpuSet;
+use machine::{CpuSet, shell_quoted};
 use record::{PlaceArm, PlaceOutcome, PlacedThread};
 
 /// For whom.
@@ -40,11 +40,6 @@ pub(super) fn text(found: &PlaceOutcome, form: Form, running: Option<u32>) -> St
         Form::Slurm => placed.slurm(),
     };
     made.unwrap_or_else(|why| format!("# {why}\n"))
-}
-
-/// A word for sh, whatever is in it.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Foreign text in a comment of a script: what breaks the line would be run.
@@ -195,7 +190,7 @@ impl Placed<'_> {
             );
         }
         let call = |(thread, cpus): &(&PlacedThread, &str)| {
-            format!("bind {} {} {}\n", quoted(&thread.name), thread.nth, of_thread(cpus))
+            format!("bind {} {} {}\n", shell_quoted(&thread.name), thread.nth, of_thread(cpus))
         };
         let left_out = self.threads().filter(|(thread, _)| thread.process != 0).map(|(thread, cpus)| {
             let (name, nth, process) = (in_comment(&thread.name), thread.nth, thread.process);

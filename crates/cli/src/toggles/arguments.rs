@@ -49,11 +49,11 @@ pub(crate) enum ToggleCommand {
     /// Whether anything is switched now, and by whom
     Status {
         #[command(flatten)]
-        place: PlaceArguments,
+        place: StateArguments,
     },
     /// The process that puts things back after a crash
     #[command(hide = true)]
-    Watch(WatchArguments),
+    Watch(WatchdogArguments),
     /// Switches a recorded tree to and fro until killed
     #[command(hide = true)]
     Rehearse(RehearseArguments),
@@ -74,7 +74,7 @@ pub(crate) struct SetArguments {
     #[command(flatten)]
     pub(crate) consent: ConsentArguments,
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) place: StateArguments,
 }
 
 /// What the user agrees to.
@@ -114,12 +114,12 @@ pub(crate) struct RevertArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) place: StateArguments,
 }
 
 /// Where it happens: for rehearsals on a recorded tree.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct PlaceArguments {
+pub(crate) struct StateArguments {
     /// A folder that stands for /
     #[arg(long, value_name = "DIR", requires = "state", hide = true)]
     tree: Option<PathBuf>,
@@ -128,7 +128,7 @@ pub(crate) struct PlaceArguments {
     state: Option<PathBuf>,
 }
 
-impl PlaceArguments {
+impl StateArguments {
     /// The live machine, unless a state folder is given, or a tree and its state folder.
     pub(crate) fn place(&self) -> Place {
         self.recorded().unwrap_or_else(Place::live)
@@ -146,7 +146,7 @@ impl PlaceArguments {
 
 /// Options of the watchdog.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct WatchArguments {
+pub(crate) struct WatchdogArguments {
     /// The folder of lock and journal
     #[arg(long)]
     pub(crate) state: PathBuf,

@@ -10,7 +10,7 @@ use toggles::{
 };
 
 use super::SCHEMA;
-use super::arguments::{PlaceArguments, RevertArguments};
+use super::arguments::{RevertArguments, StateArguments};
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -131,7 +131,7 @@ fn result_json(result: &Restored) -> Json {
     json!({ "target": result.entry.target, "old": result.entry.old, "fate": fate, "detail": detail })
 }
 
-fn dry_run(arguments: &PlaceArguments, force: bool, global: &Global) -> anyhow::Result<Outcome> {
+fn dry_run(arguments: &StateArguments, force: bool, global: &Global) -> anyhow::Result<Outcome> {
     let place = &arguments.of_user();
     let (Found::Kept(journal) | Found::Left(journal) | Found::Running(journal)) = find_state(place)? else {
         return status(arguments, global);
@@ -155,7 +155,7 @@ fn dry_run(arguments: &PlaceArguments, force: bool, global: &Global) -> anyhow::
 }
 
 /// Says whether anything is switched now.
-pub(super) fn status(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
+pub(super) fn status(arguments: &StateArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = &arguments.of_user();
     let found = find_state_of_user(place, &arguments.place())?;
     let (state, journal) = match &found {

@@ -8,7 +8,7 @@ use stats::Arm;
 use toggles::{Change, Hold, Intent, Pair, Place, Revert, revert_on, stand_watch};
 
 use super::Described;
-use super::arguments::{RehearseArguments, WatchArguments};
+use super::arguments::{RehearseArguments, WatchdogArguments};
 use crate::outcome::Outcome;
 
 /// A rehearsal that nobody kills ends by itself.
@@ -18,7 +18,7 @@ const REHEARSAL: Duration = Duration::from_secs(600);
 const FLIPS: usize = 41;
 
 /// Waits for the end of the parent, and puts back what it left.
-pub(super) fn watch(arguments: &WatchArguments) -> anyhow::Result<Outcome> {
+pub(super) fn watch(arguments: &WatchdogArguments) -> anyhow::Result<Outcome> {
     let place = Place { state: arguments.state.clone(), tree: arguments.tree.clone() };
     let deadline = Duration::from_millis(arguments.deadline_ms);
     stand_watch(&place, arguments.owner, arguments.start_ticks, deadline)?;

@@ -1,6 +1,6 @@
 //! Slurm: a job for each node, or one allocation of all.
 
-use super::{Nodes, Placed, Plan, arm_options, placed, shell_quoted, shell_words};
+use super::{Nodes, Placed, Plan, arm_options, placed, shell_words};
 
 const SCRIPT: &str = include_str!("slurm.sh");
 const TOGETHER: &str = include_str!("slurm_together.sh");
@@ -18,7 +18,7 @@ pub(super) fn script(plan: &Plan) -> String {
         .replace("@MINUTES@", &(if is_full { MINUTES_FULL } else { MINUTES }).to_string())
         .replace("@SEED@", &plan.seed.to_string())
         .replace("@RUN@", &shell_words(&plan.options))
-        .replace("@DROP@", &shell_quoted(&plan.drop))
+        .replace("@DROP@", &machine::shell_word(&plan.drop))
         .replace("@PARTITION@", &partition(plan))
         .replace(
             "@DIRECTIVE@",
@@ -44,7 +44,9 @@ fn calls(plan: &Plan) -> String {
 
 /// An option of sinfo and sbatch, behind a blank.
 fn partition(plan: &Plan) -> String {
-    plan.partition.as_ref().map_or_else(String::new, |name| format!(" --partition={}", shell_quoted(name)))
+    plan.partition
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" --partition={}", machine::shell_word(name)))
 }
 
 fn call(plan: &Plan, one: &Placed<'_>) -> String {

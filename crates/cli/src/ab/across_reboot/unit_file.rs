@@ -11,7 +11,7 @@ use experiments::ab::across_reboot::unit::{UNIT_FOLDER, UNIT_NAME, WANTS_FOLDER,
 use host::ensure_trusted;
 use host::live::{effective_root, write_atomically};
 
-use super::place::Place;
+use super::journal_folder::JournalFolder;
 
 /// How every unit of ours begins, whichever version wrote it.
 const OURS: &str = "[Unit]\nDescription=sidestep: measure this boot for an experiment across reboots\n";
@@ -34,7 +34,7 @@ impl UnitFile {
     }
 
     /// Its text for this program and this place.
-    pub(super) fn text(place: &Place) -> anyhow::Result<String> {
+    pub(super) fn text(place: &JournalFolder) -> anyhow::Result<String> {
         let program = env::current_exe().context("cannot find this program's own file")?;
         Ok(unit_text(&program, place.folder.path())?)
     }
@@ -47,7 +47,7 @@ impl UnitFile {
 
     /// Writes it and its link. Root would run what the program and the journal say, so only root may be able to change
     /// either.
-    pub(super) fn install(&self, text: &str, place: &Place) -> anyhow::Result<()> {
+    pub(super) fn install(&self, text: &str, place: &JournalFolder) -> anyhow::Result<()> {
         if self.is_live {
             anyhow::ensure!(
                 effective_root(),
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_unit_is_installed_with_its_link_and_removed_whole_and_a_foreign_one_is_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let place = Place::of(Some(folder.path())).expect("an absolute path");
+        let place = JournalFolder::of(Some(folder.path())).expect("an absolute path");
         let unit = UnitFile::of(Some(folder.path()));
         let text = UnitFile::text(&place).expect("plain paths");
         assert!(text.starts_with(OURS));

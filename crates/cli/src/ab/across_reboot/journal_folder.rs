@@ -14,12 +14,12 @@ const VOLATILE: [&str; 3] = ["tmpfs", "ramfs", "rootfs"];
 
 /// The folder of lock and journal.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct JournalFolder {
     /// That folder.
     pub(super) folder: StateFolder,
 }
 
-impl Place {
+impl JournalFolder {
     /// The folder asked for, or that of this user.
     pub(super) fn of(wanted: Option<&Path>) -> anyhow::Result<Self> {
         let path = match wanted {
