@@ -10,6 +10,7 @@ mod fit;
 
 use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
+use stats::Order;
 
 pub use crate::probe::{ChosenPairs, CpuPair, Depth, Planned, ProbeError, Section, choose_pairs};
 pub use catalogue::{Probe, Selection, UnknownProbe, selectable_names};
@@ -122,7 +123,7 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
         .collect();
     let mut dropped = wishes.dropped;
     dropped.extend(fitted.dropped);
-    dropped.sort_by_key(|dropped| dropped.probe);
+    dropped.order_by_key(|dropped| dropped.probe);
     CheckUpPlan { budget_s, probes, dropped, epochs }
 }
 

@@ -1,5 +1,7 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
+use stats::Order;
+
 use super::{DroppedProbe, Options, Probe, Selection};
 use crate::probe::Subject;
 
@@ -81,7 +83,7 @@ pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64, overhead_s: f64) -> Fitt
     let mut dropped = Vec::new();
     let sum = |wishes: &[Wish], of: fn(&Wish) -> f64| wishes.iter().map(of).sum::<f64>();
     let mut by_rank: Vec<Probe> = Probe::all().collect();
-    by_rank.sort_by_key(|probe| probe.about().rank);
+    by_rank.order_by_key(|probe| probe.about().rank);
     for probe in by_rank.into_iter().rev() {
         if sum(&wishes, |wish| tenths_up(wish.least_s)) <= available_s + f64::EPSILON {
             break;
