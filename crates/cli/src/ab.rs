@@ -2,34 +2,32 @@
 
 mod across_reboot;
 mod arguments;
-mod conclusion;
-mod dry_run;
-mod line;
-mod programs;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clock::TickRate;
-use experiments::ab::command_subject::CommandSubject;
-use experiments::ab::outcome::{Declared, TWO_PROGRAMS};
+use experiments::ab::command_subject::{CommandSubject, Program};
+use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
-use host::live::{self, ChildOutput, Pinned};
+use host::live::{self, ChildOutput, Pinned, write_atomically};
 use machine::CpuId;
-use record::ExperimentOutcome;
-use stats::Arm;
-use toggles::{Pair, Restored, Switch, SystemState};
+use record::{Ended, ExperimentOutcome, Failures};
+use serde_json::{Value as Json, json};
+use stats::{Arm, Verdict};
+use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
 
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
-use crate::output;
+use crate::output::{self, Document};
+use crate::progress::ExperimentLine;
 use crate::provenance::{chosen_cpus, seed_of_now};
-use crate::toggles::{Described, after_error, offer_to_mend};
+use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::AbArguments;
-pub(crate) use line::Line;
 
 /// Version of the document of `--dry-run --json`.
 const DRY_RUN_SCHEMA: u32 = 1;
@@ -65,13 +63,13 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     let pair = arguments.toggle.as_ref().map(|text| pair(text, arguments, &system)).transpose()?;
     if arguments.dry_run {
         let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
-        return dry_run::dry_run(pair, global);
+        return dry_run(pair, global);
     }
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
     if pair.as_ref().is_some_and(|pair| !pair.changes(Arm::B).is_empty()) {
-        offer_to_mend(&toggles::Place::live(), global)?;
+        offer_to_mend(&Place::live(), global)?;
     }
     if let Some(few) = arguments.pairs.filter(|asked| *asked < PAIRS_MIN && !global.quiet) {
         output::say(&format!("--pairs {few} is raised to {PAIRS_MIN}: fewer have no interval"));
@@ -84,7 +82,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     match result {
         Ok(mut conclusion) => {
             conclusion.elapsed_s = started.elapsed().as_secs_f64();
-            conclusion::conclude(conclusion, file.as_deref(), &restored, &request)
+            conclude(conclusion, file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -175,7 +173,7 @@ type Ran = (anyhow::Result<ExperimentOutcome>, Vec<Restored>);
 /// The programs, ready to be run, and what pins them.
 fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
     let arguments = request.arguments;
-    let programs = programs::programs(arguments)?;
+    let programs = programs(arguments)?;
     let metric = arguments.program.metric()?;
     let pinned = arguments.cpu().map(Pinned::to).transpose()?;
     let switcher = match request.pair {
@@ -291,7 +289,7 @@ fn run_trials<S: Subject>(
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let mut line = Line::new(request.global.quiet).estimated();
+    let mut line = ExperimentLine::new(request.global.quiet).estimated();
     let rules = request.rules(subject);
     let trial_log = run(subject, &rules, &mut line);
     line.end();
@@ -322,6 +320,105 @@ pub(crate) fn prepare_folder(folder: &Path, name: &str) -> anyhow::Result<std::p
     Ok(file)
 }
 
+/// What is run in states A and B.
+fn programs(arguments: &AbArguments) -> anyhow::Result<[Program; 2]> {
+    if let (Some(a), Some(b)) = (&arguments.a, &arguments.b) {
+        return Ok([program(a, arguments.no_shell)?, program(b, arguments.no_shell)?]);
+    }
+    let program = Program::of(arguments.command.clone());
+    Ok([program.clone(), program])
+}
+
+fn program(text: &str, no_shell: bool) -> anyhow::Result<Program> {
+    let words: Vec<OsString> = if no_shell {
+        text.split_whitespace().map(OsString::from).collect()
+    } else {
+        ["sh", "-c", text].map(OsString::from).to_vec()
+    };
+    anyhow::ensure!(!text.trim().is_empty(), "--a and --b need a command each");
+    Ok(Program::of(words))
+}
+
+/// Prints the writes of both states of a toggle, and what is put back.
+fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
+    let mut states = [Arm::A, Arm::B].map(|arm| (pair.state_name(arm), steps(pair, arm))).to_vec();
+    let written: Vec<&[Change]> = pair.written().collect();
+    if !written.is_empty() {
+        let mut writer = Place::live().writer();
+        let entries = survey(&mut writer, &written)?;
+        let back = entries.iter().map(|entry| format!("write {} to {}", entry.old, entry.target)).collect();
+        states.push(("put back".to_owned(), back));
+    }
+    if global.json {
+        let rows: Vec<Json> =
+            states.iter().map(|(state, steps)| json!({ "state": state, "steps": steps })).collect();
+        output::print(&output::json_printed(&json!({ "schema": DRY_RUN_SCHEMA, "states": rows }))?)?;
+    } else {
+        let lines = states
+            .iter()
+            .flat_map(|(state, steps)| steps.iter().map(move |step| format!("{state}: {step}\n")));
+        output::print_lines(&lines.collect::<String>())?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn steps(pair: &Pair, arm: Arm) -> Vec<String> {
+    let means = &pair.value(arm).means;
+    match pair.switch(arm) {
+        Switch::System(changes) => {
+            changes.iter().map(|change| format!("write {} to {}", change.value, change.target)).collect()
+        }
+        Switch::Process(_) => {
+            vec![format!("{means}, for the thread or program alone; nothing is written")]
+        }
+        Switch::Buffers(_) => vec![format!("{means}, for buffers of probes; nothing is written")],
+    }
+}
+
+/// Prints and writes the outcome; the machine is put back already.
+fn conclude(
+    found: ExperimentOutcome,
+    file: Option<&Path>,
+    restored: &[Restored],
+    request: &Request<'_>,
+) -> anyhow::Result<Outcome> {
+    write_document(&found, file)?;
+    let shown = ExperimentOutcome { raw: Vec::new(), ..found };
+    let (forms, global) = (&request.arguments.forms, request.global);
+    output::print(&forms.text(&report::experiment_page(&shown), &shown, global)?)?;
+    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
+        output::print_lines(&format!("record  {}\n", file.display()))?;
+    }
+    Ok(if restored.iter().any(|result| !result.is_settled()) {
+        left_changed()
+    } else if let Some(signal) = live::pending_signal() {
+        Outcome::Interrupted(signal)
+    } else if let Some(why) = failing(shown.ended, &shown.failures) {
+        Outcome::NotMeasured(anyhow::anyhow!(why))
+    } else if shown.aa.contaminated || shown.rows.is_empty() {
+        Outcome::Inconclusive
+    } else {
+        let is_slower = shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
+        Outcome::judged(request.global, is_slower, !has_verdict(&shown))
+    })
+}
+
+fn write_document(found: &dyn Document, file: Option<&Path>) -> anyhow::Result<()> {
+    if let Some(file) = file {
+        write_atomically(file, output::json_text(found)?.as_bytes())
+            .inspect_err(|_| leave_no_folder(file))?;
+    }
+    Ok(())
+}
+
+/// What a state says that never worked, where that ended the experiment.
+fn failing(ended: Ended, failures: &[Failures]) -> Option<String> {
+    let never = failures.iter().find(|state| state.failed == state.of).or(failures.first());
+    let never = never.filter(|_| ended == Ended::Failing)?;
+    let (state, why) = (never.state.to_uppercase(), &never.example);
+    Some(format!("cannot compare: state {state} failed in {} of {} runs: {why}", never.failed, never.of))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,7 +429,7 @@ mod tests {
         // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
         let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
         assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(conclusion::write_document(&1, Some(&file)).is_err());
+        assert!(write_document(&1, Some(&file)).is_err());
         assert!(above.path().exists() && !above.path().join("kept").exists());
     }
 }

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod journal;
-mod line;
 mod settings;
 mod tasks;
 
@@ -20,11 +19,11 @@ use toggles::{Place, Restored};
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
+use crate::progress::BillLine;
 use crate::provenance::seed_of_now;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::BillArguments;
 use journal::Journal;
-use line::Line;
 use settings::Chosen;
 use tasks::Task;
 
@@ -198,7 +197,7 @@ impl Priced {
         let twice = [ready.program.clone(), ready.program];
         let mut subject =
             CommandSubject::new(twice, ready.how, task.metric.clone(), switcher, None, rules.seed);
-        let mut line = Line::new(&task.facts.name, &chosen.names(), global.quiet);
+        let mut line = BillLine::new(&task.facts.name, &chosen.names(), global.quiet);
         let led = lead(&mut subject, &mut course, (ready.row, task.has_limit()), &mut |course| {
             line.show(course);
             journal.keep(place, course.turns.last().context("a run was just taken")?)

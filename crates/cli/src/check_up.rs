@@ -11,7 +11,7 @@ use ::flaws::{Catalogue, catalogue};
 use host::Root;
 use host::live;
 use machine::{CpuId, Machine};
-use probes::check_up::{Keeper, NotKept, measure};
+use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA};
@@ -19,7 +19,7 @@ use record::{PlanOutcome, Provenance, Record, SCHEMA};
 use crate::flaws::{self, Examined};
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::provenance::{chosen_cpus, provenance, seed_of_now};
 use crate::record_page::{page, verdict, without_raw};
 use crate::store::Folder;
@@ -71,7 +71,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
-        output::print(&output::text(&record.plan, global, |terminal| page.terminal(terminal, true))?)?;
+        output::print(&output::text(&record.plan, global, &|terminal| page.terminal(terminal, true))?)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(
@@ -81,7 +81,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
         probes::plan::smallest_budget_s(&options).ceil()
     );
     live::install_handlers()?;
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let folder = match &dropped {
         Some(dropped) => dropped.folder(&session.record)?,
@@ -214,11 +214,11 @@ fn judge_flaws(record: &mut Record, catalogue: &Catalogue) {
 
 /// Tells the progress line, and writes the record into its folder.
 pub(crate) struct Kept<'a> {
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a ProgressLine,
     pub(crate) folder: &'a Folder,
 }
 
-impl Keeper for Kept<'_> {
+impl RecordSink for Kept<'_> {
     type Error = anyhow::Error;
 
     fn begin(&self, probe: Probe, left: Duration) {
@@ -244,7 +244,7 @@ mod tests {
     fn a_number_that_no_record_can_hold_is_told_apart_from_a_full_disk() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let folder = Folder::create(Some(directory.path()), false).expect("a folder without a run");
-        let kept = Kept { line: &Line::new(true), folder: &folder };
+        let kept = Kept { line: &ProgressLine::new(true), folder: &folder };
         let mut record = Record { schema: SCHEMA, ..Record::default() };
         kept.keep(&record).expect("writable");
         let before = record.clone();

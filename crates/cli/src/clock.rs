@@ -4,7 +4,6 @@ mod arguments;
 mod check;
 mod cost;
 mod injection;
-mod metrics;
 mod thread_range;
 mod watch;
 

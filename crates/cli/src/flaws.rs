@@ -1,11 +1,12 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
 mod arguments;
-mod baseline;
 mod evidence;
-mod timing;
 
-use ::flaws::{Catalogue, Census, Flaw, GateReason, catalogue, unmet};
+use std::path::Path;
+
+use ::flaws::{Catalogue, Census, Flaw, GateReason, Norm, catalogue, unmet};
+use anyhow::Context;
 use record::{FlawVerdict, Protection};
 use report::FlawList;
 use serde_json::json;
@@ -13,11 +14,10 @@ use serde_json::json;
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::output;
+use crate::{output, store};
 pub(crate) use arguments::FlawArguments;
 use arguments::{FlawCommand, JudgedArguments};
-pub(crate) use evidence::{Examined, toggles_missing};
-pub(crate) use timing::telling;
+pub(crate) use evidence::{Examined, telling, toggles_missing};
 
 /// The most flaws that are named when a word could mean several.
 const NEAR_MAX: usize = 8;
@@ -38,7 +38,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
-    let baseline = arguments.expect.as_deref().map(baseline::load).transpose()?;
+    let baseline = arguments.expect.as_deref().map(|path| load_norm(path)).transpose()?;
     let catalogue = catalogue();
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);
@@ -144,4 +144,17 @@ fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Flaw> {
         }
         several => anyhow::bail!("{name} could be {}; name one of them", several.join(", ")),
     }
+}
+
+/// Reads the norm from a document, a record or the folder of a run.
+fn load_norm(path: &Path) -> anyhow::Result<Norm> {
+    let (file, bytes) = store::read(path)?;
+    // A record may be compressed; the document of flaws is JSON.
+    let baseline = match record::decode(&bytes) {
+        Ok(record) => Norm::of_verdicts(&record.flaws),
+        Err(_) => Norm::parse(&bytes),
+    };
+    baseline.with_context(|| {
+        format!("cannot use {} as the norm; make one with sidestep flaws --json > FILE", file.display())
+    })
 }

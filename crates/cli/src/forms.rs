@@ -7,10 +7,9 @@ use anyhow::Context;
 use clap::Args;
 use host::live::write_atomically;
 use report::Page;
-use serde::Serialize;
 
 use crate::global::{Global, OUTPUT};
-use crate::output;
+use crate::output::{self, Document};
 
 /// In place of a folder: the tables go to stdout, one below the other.
 pub(crate) const STDOUT: &str = "-";
@@ -34,13 +33,13 @@ impl Words {
     pub(crate) fn text(
         &self,
         page: &Page,
-        document: &impl Serialize,
+        document: &dyn Document,
         global: &Global,
     ) -> anyhow::Result<String> {
         if self.markdown && !global.quiet {
             return Ok(page.markdown(self.long));
         }
-        output::text(document, global, |terminal| page.terminal(terminal, self.long))
+        output::text(document, global, &|terminal| page.terminal(terminal, self.long))
     }
 }
 
@@ -88,7 +87,7 @@ impl Forms {
     pub(crate) fn text(
         &self,
         page: &Page,
-        document: &impl Serialize,
+        document: &dyn Document,
         global: &Global,
     ) -> anyhow::Result<String> {
         self.write_files(page)?;
@@ -125,7 +124,7 @@ impl Forms {
     pub(crate) fn printed(
         &self,
         page: &Page,
-        document: &impl Serialize,
+        document: &dyn Document,
         global: &Global,
     ) -> anyhow::Result<String> {
         if self.prints_csv() && !global.json && !global.quiet {

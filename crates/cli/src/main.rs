@@ -26,7 +26,6 @@ mod provenance;
 mod record_page;
 mod recording;
 mod selftest;
-mod shell;
 mod show;
 mod simulate;
 mod sockets;
@@ -67,8 +66,8 @@ fn main() -> ExitCode {
         Command::Sockets(arguments) => sockets::sockets(&arguments, &global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
         Command::Workloads(arguments) => workloads::workloads(&arguments, &global),
-        Command::Completions { shell } => shell::completions(shell),
-        Command::Man { directory } => shell::man(&directory),
+        Command::Completions { shell } => usage::completions(shell),
+        Command::Man { directory } => usage::man(&directory),
     };
     Outcome::of(result).exit_code()
 }

@@ -64,27 +64,42 @@ pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
     print(&lines)
 }
 
+/// A result that is printed as JSON. One body for each type, and one layout for all: what a type adds to the program is its own fields.
+pub(crate) trait Document {
+    /// On one line.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    fn json(&self) -> serde_json::Result<String>;
+}
+
+impl<T: Serialize> Document for T {
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
 /// One JSON document for stdout: laid out for a terminal, one line for everything else, so that documents of many nodes whose outputs
 /// are one stream stay whole.
-pub(crate) fn json_printed(document: &impl Serialize) -> anyhow::Result<String> {
+pub(crate) fn json_printed(document: &dyn Document) -> anyhow::Result<String> {
     if io::stdout().is_terminal() { json_text(document) } else { json_line(document) }
 }
 
 /// One JSON document, laid out. Characters that would steer or deceive a terminal stand as escapes: the values stay.
-pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(escaped(&serde_json::to_string_pretty(document)?) + "\n")
+pub(crate) fn json_text(document: &dyn Document) -> anyhow::Result<String> {
+    Ok(laid_out(&escaped(&document.json()?)) + "\n")
 }
 
 /// The same on one line.
-pub(crate) fn json_line(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(escaped(&serde_json::to_string(document)?) + "\n")
+pub(crate) fn json_line(document: &dyn Document) -> anyhow::Result<String> {
+    Ok(escaped(&document.json()?) + "\n")
 }
 
 /// A result in the form asked for: the document, nothing, or words for the terminal.
 pub(crate) fn text(
-    document: &impl Serialize,
+    document: &dyn Document,
     global: &Global,
-    words: impl FnOnce(Terminal) -> String,
+    words: &dyn Fn(Terminal) -> String,
 ) -> anyhow::Result<String> {
     if global.json {
         json_printed(document)
@@ -99,11 +114,53 @@ fn escaped(json: &str) -> String {
     let mut text = String::new();
     let mut units = [0; 2];
     for c in json.chars() {
-        // Outside strings JSON has no such character but its line breaks.
-        if is_harmful(c) && c != '\n' {
+        // Outside strings JSON on one line has no such character.
+        if is_harmful(c) {
             text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
             text.push(c);
+        }
+    }
+    text
+}
+
+/// JSON of one line with a line for each value, two blanks deeper in each object and array.
+fn laid_out(json: &str) -> String {
+    let (mut text, mut depth, mut is_in_string) = (String::new(), 0, false);
+    let mut characters = json.chars().peekable();
+    let break_line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(c) = characters.next() {
+        match c {
+            '}' | ']' if !is_in_string => {
+                depth -= 1;
+                break_line(&mut text, depth);
+                text.push(c);
+            }
+            '{' | '[' if !is_in_string => {
+                text.push(c);
+                if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
+                    text.push(end);
+                } else {
+                    depth += 1;
+                    break_line(&mut text, depth);
+                }
+            }
+            ',' if !is_in_string => {
+                text.push(c);
+                break_line(&mut text, depth);
+            }
+            ':' if !is_in_string => text += ": ",
+            _ => {
+                text.push(c);
+                match c {
+                    '"' => is_in_string = !is_in_string,
+                    '\\' => text.extend(characters.next()),
+                    _ => {}
+                }
+            }
         }
     }
     text
@@ -191,6 +248,15 @@ mod tests {
         let text = json_text(&value).expect("JSON");
         assert!(!text.contains(['\u{61c}', '\u{9b}', '\u{e0041}']) && text.contains('é'), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+    }
+
+    #[test]
+    fn json_is_laid_out_as_serde_json_does() {
+        let value = serde_json::json!({
+            "a": [], "b": {}, "c": [1, 2.5e-9, [{}, []], {"d": null}], "e \\\"{[,:": "x\\\"},]:\n{", "f": true,
+        });
+        assert_eq!(laid_out(&value.to_string()), serde_json::to_string_pretty(&value).expect("JSON"));
+        assert_eq!(laid_out("1"), "1");
     }
 
     #[test]

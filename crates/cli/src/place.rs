@@ -2,13 +2,13 @@
 
 mod arguments;
 mod export;
-mod files;
 mod room;
 mod run_lengths;
 mod running;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -20,14 +20,15 @@ use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
-use host::live::{self, ChildOutput, Ending};
+use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Restored};
 
-use crate::ab::{Line, leave_no_folder, prepare_folder};
+use crate::ab::{leave_no_folder, prepare_folder};
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
+use crate::progress::ExperimentLine;
 use crate::provenance::seed_of_now;
 use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
@@ -55,7 +56,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     for path in file.iter().chain(&arguments.forms.html) {
-        files::ensure_writable(path)?;
+        ensure_writable(path)?;
     }
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
     let cores = check_up.map(|record| record.cores).unwrap_or_default();
@@ -173,7 +174,7 @@ fn tried(
     subject: &mut RunSubject,
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
-    let mut line = Line::new(request.global.quiet);
+    let mut line = ExperimentLine::new(request.global.quiet);
     let (profile, sharing) = subject.profile()?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
@@ -264,7 +265,7 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.file.as_ref().map(|_| files::json_text(&found)).transpose()?;
+    let document = request.file.as_ref().map(|_| json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = tell(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
@@ -318,16 +319,46 @@ fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> an
 fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -> anyhow::Result<()> {
     let document = request.file.as_ref().zip(document);
     let recorded = document.map_or(Ok(()), |(file, text)| {
-        files::written(file, text.as_bytes()).inspect_err(|_| leave_no_folder(file))
+        write_atomically(file, text.as_bytes()).map_err(unlucky).inspect_err(|_| leave_no_folder(file))
     });
     let arguments = request.arguments;
     let page = report::place_page(shown);
-    arguments.forms.write_files(&page).map_err(files::unlucky)?;
+    arguments.forms.write_files(&page).map_err(unlucky)?;
     recorded
+}
+
+/// Matrices over more threads have no line per number: a cell takes 50 bytes, and three times as many with line breaks and blanks, which
+/// would be 12 MB for 256 threads.
+const THREADS_INDENTED: usize = 64;
+
+/// The document, on one line if its matrices are large.
+///
+/// # Errors
+/// As for `output::json_text`.
+fn json_text(found: &PlaceOutcome) -> anyhow::Result<String> {
+    let threads = found.sharing.as_ref().map_or(0, |sharing| sharing.threads.len());
+    if threads > THREADS_INDENTED { output::json_line(found) } else { output::json_text(found) }
+}
+
+/// Creates a file of a few bytes and removes it again.
+///
+/// # Errors
+/// What the kernel says, with the file and the option.
+fn ensure_writable(path: &Path) -> anyhow::Result<()> {
+    write_atomically(path, b"tried\n")?;
+    std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
+}
+
+/// Bad luck, not bad input: the file could be written at the start.
+fn unlucky(error: impl Display) -> anyhow::Error {
+    CouldNotMeasure::because(format!("the result is printed, but {error}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use experiments::place::arms::Arms;
+    use record::{Sharing, SharingThread};
+
     use super::*;
 
     #[test]
@@ -335,5 +366,18 @@ mod tests {
         let budget = Duration::from_secs(60);
         assert_eq!(too_short(0.5, budget), None);
         assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
+    }
+
+    #[test]
+    fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
+        for (threads, is_one_line) in [(64, false), (65, true)] {
+            let threads = vec![SharingThread::default(); threads];
+            let sharing = Some(Sharing { threads, ..Sharing::default() });
+            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
+            let text = json_text(&found).expect("it can be written");
+            assert_eq!(text.lines().count() == 1, is_one_line);
+            assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);
+        }
     }
 }

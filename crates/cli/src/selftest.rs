@@ -18,7 +18,7 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::option_values::parse_budget;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::{describe, output, provenance};
 
 /// Version of the JSON document of this command.
@@ -45,7 +45,7 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let seconds = seconds(arguments.budget.map(|time| time.as_secs_f64()));
     live::install_handlers()?;
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     let provenance = Provenance { seed: provenance::seed_of_now(), ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;

@@ -11,11 +11,11 @@ use machine::Hertz;
 use models::memory::{self, MemoryMachine, Scope, Simulation};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
 use report::{MemoryView, Page};
-use serde::Serialize;
 
 use crate::forms::{self, Forms};
 use crate::global::Global;
 use crate::outcome::Outcome;
+use crate::output::Document;
 use crate::{output, store};
 
 /// A machine file is some kilobytes.
@@ -203,7 +203,7 @@ fn print_memory(
 
 /// Writes the files and prints in the form asked for.
 fn tell(
-    simulation: &impl Serialize,
+    simulation: &dyn Document,
     page: &Page,
     arguments: &SimulateArguments,
     global: &Global,

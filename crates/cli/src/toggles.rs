@@ -1,7 +1,6 @@
 //! `sidestep toggles`: what can be switched here, switching it, and always putting it back.
 
 mod arguments;
-mod list;
 mod set;
 mod state;
 mod watch;
@@ -10,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use host::{Cpuid, Root};
 use machine::Machine;
+use report::{ToggleState, ToggleValue};
 use serde_json::json;
-use toggles::{SystemState, find};
+use toggles::{About, Availability, Lifetime, Risk, SystemState, Toggle, catalogue, find};
 
 use crate::forms::Forms;
 use crate::global::Global;
@@ -67,7 +67,7 @@ impl Described {
 fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     forms.ensure_writable()?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    let states = list::states(&described.system_state());
+    let states = states(&described.system_state());
     let document = json!({ "schema": SCHEMA, "toggles": states });
     output::print(&forms.text(&report::toggles_page(&states), &document, global)?)?;
     Ok(Outcome::Done)
@@ -77,7 +77,7 @@ fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -
     forms.ensure_writable()?;
     let toggle = find(name)?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    let state = list::state(toggle, &described.system_state());
+    let state = toggle_state(toggle, &described.system_state());
     let document = json!({ "schema": SCHEMA, "toggle": state });
     output::print(&forms.text(&report::toggle_page(&state), &document, global)?)?;
     Ok(Outcome::Done)
@@ -85,4 +85,70 @@ fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -
 
 fn print_json(document: &serde_json::Value) -> anyhow::Result<()> {
     output::print(&output::json_printed(document)?)
+}
+
+/// All toggles in the order of the catalogue.
+fn states(system: &SystemState) -> Vec<ToggleState> {
+    catalogue().iter().map(|toggle| toggle_state(*toggle, system)).collect()
+}
+
+/// One toggle.
+fn toggle_state(toggle: &dyn Toggle, system: &SystemState) -> ToggleState {
+    let About { name, title, does, needs, risk, opens, lifetime, settle, source, x86_only: _ } =
+        *toggle.about();
+    let (availability, reason, remedy) = match toggle.availability(system) {
+        Availability::Available => ("available", None, None),
+        Availability::Missing { reason, remedy } => ("missing", Some(reason), Some(remedy)),
+        Availability::Unknown { reason } => ("unknown", Some(reason), None),
+    };
+    let values = toggle.values(system).into_iter();
+    let values =
+        values.map(|value| ToggleValue { name: value.name, means: value.means, class: value.risk.class() });
+    ToggleState {
+        name,
+        title,
+        does,
+        needs,
+        class: risk.class(),
+        class_means: risk.meaning(),
+        opens,
+        lifetime: lifetime.name(),
+        settle_s: settle.as_secs_f64(),
+        source,
+        now: toggle.now(system),
+        settable: is_settable(toggle),
+        availability,
+        reason,
+        remedy,
+        values: values.collect(),
+    }
+}
+
+/// True if `toggles set` can switch it: what ends with a process is switched for programs and probes only, what cannot be
+/// taken back never.
+fn is_settable(toggle: &dyn Toggle) -> bool {
+    let About { lifetime, risk, .. } = toggle.about();
+    *lifetime != Lifetime::Process && *risk != Risk::OneWay
+}
+
+#[cfg(test)]
+mod tests {
+    use report::{Terminal, toggle_page, toggles_page};
+
+    use super::*;
+
+    #[test]
+    fn every_toggle_of_the_catalogue_has_a_row_of_at_most_80_columns_and_a_page() {
+        let machine = machine::Machine::default();
+        let root = host::Root::live();
+        let system = SystemState { root: &root, machine: &machine, user: toggles::User::Unprivileged };
+        let states = states(&system);
+        let table = toggles_page(&states).terminal(Terminal::default(), true);
+        for toggle in catalogue() {
+            assert!(table.contains(&format!("{} ", toggle.about().name)), "{}", toggle.about().name);
+            let page = toggle_page(&toggle_state(*toggle, &system)).terminal(Terminal::default(), true);
+            assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+        }
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
 }

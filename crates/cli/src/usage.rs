@@ -1,8 +1,11 @@
-//! Help and version as they are printed, and a wrong command line in one line with what was meant.
+//! What is made from the definition of the command line: help, completions, manual pages, and a wrong line in one with what was meant.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap_complete::Shell;
 use machine::did_you_mean;
 
 use crate::arguments::definition;
@@ -90,6 +93,22 @@ fn command_of(usage: &str, above: &clap::Command) -> String {
 fn usage_line(text: &str) -> String {
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     paragraph.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// Prints completions for a shell.
+pub(crate) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "sidestep", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Done)
+}
+
+/// Writes `sidestep.1` and one page per command to an existing directory.
+pub(crate) fn man(directory: &Path) -> anyhow::Result<Outcome> {
+    clap_mangen::generate_to(definition(), directory).with_context(|| {
+        format!("cannot write manual pages to {}; give an existing directory", directory.display())
+    })?;
+    Ok(Outcome::Done)
 }
 
 #[cfg(test)]

@@ -28,10 +28,7 @@ pub struct GoodMachine<'a> {
 
 /// Holds each socket against what is expected of it; `account` is what the model makes of the same sockets.
 pub fn socket_gate(sockets: &Sockets, account: &SocketAccount, good: Option<GoodMachine<'_>>) -> SocketGate {
-    let bands = match good {
-        Some(good) => bands::by_record(sockets, good.sockets),
-        None => bands::by_others(sockets),
-    };
+    let bands = bands::bands(sockets, good.map(|good| good.sockets));
     let outside =
         |subject: &&SocketSubject| bands.iter().any(|band| band.is_outside && band.cpu == subject.cpu);
     let causes: Vec<_> = sockets

@@ -18,7 +18,6 @@ use stats::{Crossing, Order};
 
 use crate::inventory::Inventory;
 
-pub(crate) use answer::seconds;
 use factors::Minority;
 pub use gathered::Gathered;
 pub(crate) use repeats::HEALTHY;

@@ -1,5 +1,7 @@
 //! What the operator says of nodes: a file of CSV with a column `node` and any others.
 
+use machine::table_lines;
+
 /// What may stand between the columns.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 const NODE: &str = "node";
@@ -42,29 +44,10 @@ impl Inventory {
     }
 }
 
-/// Fields of each line that is not empty, without blanks around them. Quotes hold delimiters and ends of lines; two of them are one. RFC 4180, section 2.
+/// Fields of each line that is not empty, without blanks around them; none of a text with a quote that is not closed.
 fn lines(text: &str, delimiter: char) -> Vec<Vec<String>> {
-    let (mut lines, mut line, mut field) = (Vec::new(), Vec::new(), String::new());
-    let (mut is_quoted, mut letters) = (false, text.chars().peekable());
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if is_quoted && letters.peek() == Some(&'"') => field.extend(letters.next()),
-            '"' if is_quoted || field.is_empty() => is_quoted = !is_quoted,
-            letter if is_quoted => field.push(letter),
-            '\r' if letters.peek() == Some(&'\n') => {}
-            '\n' => {
-                line.push(std::mem::take(&mut field));
-                lines.push(std::mem::take(&mut line));
-            }
-            letter if letter == delimiter => line.push(std::mem::take(&mut field)),
-            letter => field.push(letter),
-        }
-    }
-    line.push(field);
-    lines.push(line);
-    lines.iter_mut().flatten().for_each(|field| *field = field.trim().to_owned());
-    lines.retain(|line| line.len() > 1 || line.iter().any(|field| !field.is_empty()));
-    lines
+    let lines = table_lines(text, delimiter).unwrap_or_default().into_iter();
+    lines.map(|line| line.fields.iter().map(|field| field.trim().to_owned()).collect()).collect()
 }
 
 #[cfg(test)]

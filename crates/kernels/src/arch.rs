@@ -27,13 +27,9 @@ pub use x86_64::signature;
 pub(crate) use x86_64::*;
 
 use core::sync::atomic::AtomicU64;
-#[cfg(not(target_arch = "aarch64"))]
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::cursor::Cursor;
 use crate::isa::Isa;
-#[cfg(not(target_arch = "aarch64"))]
-use crate::turn::{Turn, repeat};
 
 impl Isa {
     /// Whether this CPU executes it and the operating system saves its registers.
@@ -76,13 +72,4 @@ pub(crate) struct AtomicAdds {
 pub(crate) trait With<R> {
     /// Does it.
     fn read(self, read: impl Fn() -> u64) -> R;
-}
-
-/// Takes the word over by compare-and-swap, so many times or until `abort` is set.
-#[cfg(not(target_arch = "aarch64"))]
-#[inline(always)]
-pub(crate) fn swaps(word: &AtomicU32, turn: Turn, rounds: u64, abort: &AtomicBool) -> u64 {
-    repeat(rounds, abort, || {
-        word.compare_exchange(turn.take, turn.leave, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    })
 }

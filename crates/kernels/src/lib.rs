@@ -43,7 +43,6 @@ pub mod random;
 pub mod rotate;
 pub mod store_bypass;
 pub mod stream;
-mod stream_naive;
 mod stream_variant;
 pub mod ticks;
 mod turn;

@@ -124,7 +124,6 @@ mod tests {
 
     use super::*;
     use crate::arrays::ARRAY_GRANULE_BYTES;
-    use crate::stream_naive;
 
     const ELEMENTS_MAX: usize = 4 * ARRAY_GRANULE_BYTES / 8;
 
@@ -137,11 +136,11 @@ mod tests {
         if kernel.isa == Isa::ScalarU64 || kernel.operation == Operation::Read && kernel.isa != Isa::ScalarF64
         {
             let mut a = start[0].to_vec();
-            let sum = stream_naive::sweep_u64(kernel.operation, &mut a, start[1], start[2]);
+            let sum = known::sweep_u64(kernel.operation, &mut a, start[1], start[2]);
             return (a, sum.wrapping_mul(passes));
         }
         let [mut a, b, c] = start.map(|bits| bits.iter().copied().map(f64::from_bits).collect::<Vec<_>>());
-        let sum = stream_naive::sweep_f64(kernel.operation, &mut a, &b, &c);
+        let sum = known::sweep_f64(kernel.operation, &mut a, &b, &c);
         let sums = f64::from_bits(sum) * passes as f64;
         (a.into_iter().map(f64::to_bits).collect(), if sum == 0 { 0 } else { sums.to_bits() })
     }

@@ -57,24 +57,14 @@ pub(crate) fn on_lines(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     if rows.len() < unknowns {
         return None;
     }
-    let mut matrix = vec![vec![0.0; unknowns]; unknowns];
-    let mut right = vec![0.0; unknowns];
-    for (row, value) in rows.iter().zip(values) {
-        for (at, factor) in row.iter().enumerate() {
-            right[at] += factor * value;
-            for (to, other) in matrix[at].iter_mut().zip(row) {
-                *to += factor * other;
-            }
-        }
-    }
+    let matrix = normal(rows);
+    let right = (0..unknowns).map(|at| rows.iter().zip(values).map(|(row, value)| row[at] * value).sum());
     // Columns that are (nearly) sums of others would be solved by rounding errors alone.
     let scale = (0..unknowns).map(|at| matrix[at][at]).fold(0.0, f64::max);
-    for (at, row) in matrix.iter_mut().enumerate() {
-        if row[at] <= scale * f64::EPSILON {
-            return None;
-        }
+    if (0..unknowns).any(|at| matrix[at][at] <= scale * f64::EPSILON) {
+        return None;
     }
-    solved(matrix, right).filter(|found| found.iter().all(|one| one.is_finite()))
+    solved(matrix, right.collect()).filter(|found| found.iter().all(|one| one.is_finite()))
 }
 
 /// Sensitivities of all errors to all unknowns, weighed.

@@ -35,6 +35,13 @@ impl MachineKind {
 
 /// A machine that a file can describe.
 pub trait MachineFile: DeserializeOwned {
+    /// The machine that a text describes, possible or not. Each kind has its own body, `toml::from_str(text)`, so that the reader of it is
+    /// built once, here, and not in each crate that reads files.
+    ///
+    /// # Errors
+    /// The text is no machine of this kind.
+    fn read(text: &str) -> Result<Self, toml::de::Error>;
+
     /// The kind that such files are of.
     const KIND: MachineKind;
 
@@ -118,7 +125,7 @@ pub(crate) fn within<T: PartialOrd + Display>(
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse<M: MachineFile>(text: &str, file: &str) -> Result<M, DescriptionError> {
-    let machine: M = toml::from_str(text).map_err(|error| {
+    let machine = M::read(text).map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
         DescriptionError::Syntax {
             file: file.to_owned(),

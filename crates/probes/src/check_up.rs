@@ -26,7 +26,7 @@ const OTHERS_DOUBTFUL: f64 = 0.15;
 const DROPPED_DOUBTFUL: f64 = 0.20;
 
 /// Who sees what begins, and keeps the record after each probe, so that a run that is killed leaves what it had.
-pub trait Keeper {
+pub trait RecordSink {
     /// Why the record cannot be kept anywhere.
     type Error;
 
@@ -53,15 +53,15 @@ pub enum NotKept<E> {
 ///
 /// # Errors
 /// A record that cannot be kept.
-pub fn measure<K: Keeper>(
+pub fn measure<K: RecordSink>(
     session: &mut Session<'_>,
     plan: &CheckUpPlan,
     started: Instant,
-    keeper: &K,
+    sink: &K,
 ) -> Result<(), K::Error> {
     let before = live::snapshot();
     session.record.elapsed_s = started.elapsed().as_secs_f64();
-    run(session, &plan.probes, plan.budget_s - session.record.elapsed_s, keeper)?;
+    run(session, &plan.probes, plan.budget_s - session.record.elapsed_s, sink)?;
     session.record.elapsed_s = started.elapsed().as_secs_f64();
     session.record.guards = guards(session, &before, &live::snapshot());
     session.record.partial = live::pending_signal()
@@ -74,11 +74,11 @@ pub fn measure<K: Keeper>(
 ///
 /// # Errors
 /// A record that cannot be kept.
-pub fn run<K: Keeper>(
+pub fn run<K: RecordSink>(
     session: &mut Session<'_>,
     probes: &[PlannedProbe],
     budget_s: f64,
-    keeper: &K,
+    sink: &K,
 ) -> Result<(), K::Error> {
     let began = Instant::now();
     let elapsed_before_s = session.record.elapsed_s;
@@ -91,12 +91,12 @@ pub fn run<K: Keeper>(
         if let Some(reason) = no_room(planned.seconds, left_of_budget_s) {
             entry(&mut session.record, planned.probe).outcome = PlanOutcome::Dropped(reason);
         } else {
-            keeper.begin(planned.probe, seconds(left_s));
+            sink.begin(planned.probe, seconds(left_s));
             let before = Before::of(&mut session.record);
             let left_over_s = (left_of_budget_s - CLOSING_S - left_s).max(0.0);
             one(session, planned, left_over_s, &before);
             session.record.elapsed_s = elapsed_before_s + began.elapsed().as_secs_f64();
-            keep(&mut session.record, &before, planned.probe, keeper)?;
+            keep(&mut session.record, &before, planned.probe, sink)?;
         }
         left_s -= planned.seconds;
     }
@@ -189,8 +189,8 @@ fn nothing_kept(seconds: f64) -> String {
 
 /// Keeps the record with what a probe found. If that holds a number which no record can, the probe has failed, and the record is
 /// as it was before it.
-fn keep<K: Keeper>(record: &mut Record, before: &Before, probe: Probe, keeper: &K) -> Result<(), K::Error> {
-    let error = match keeper.keep(record) {
+fn keep<K: RecordSink>(record: &mut Record, before: &Before, probe: Probe, sink: &K) -> Result<(), K::Error> {
+    let error = match sink.keep(record) {
         Ok(()) => return Ok(()),
         Err(NotKept::Unwritable(error)) => return Err(error),
         Err(NotKept::Unencodable(error)) => error,
@@ -199,7 +199,7 @@ fn keep<K: Keeper>(record: &mut Record, before: &Before, probe: Probe, keeper: &
     before.put_back(record);
     (record.plan, record.elapsed_s) = (plan, elapsed_s);
     entry(record, probe).outcome = PlanOutcome::Failed(error.to_string());
-    match keeper.keep(record) {
+    match sink.keep(record) {
         Err(NotKept::Unwritable(error)) => Err(error),
         // What was kept after the probe before can be kept again.
         Ok(()) | Err(NotKept::Unencodable(_)) => Ok(()),
@@ -327,7 +327,7 @@ mod tests {
         kept: Cell<usize>,
     }
 
-    impl Keeper for Memory {
+    impl RecordSink for Memory {
         type Error = EncodeError;
 
         fn begin(&self, _probe: Probe, _left: Duration) {}
@@ -346,9 +346,9 @@ mod tests {
         session.record.plan.entries = vec![entry_of(probe)];
         let settings = Planned::new((), run, 1.0, Vec::new());
         let planned = PlannedProbe { probe, settings, seconds: 1.0, disturbs: "core", reduced: Vec::new() };
-        let keeper = Memory::default();
-        super::run(&mut session, &[planned], 1000.0, &keeper).expect("kept");
-        assert_eq!(keeper.kept.get(), 1);
+        let sink = Memory::default();
+        super::run(&mut session, &[planned], 1000.0, &sink).expect("kept");
+        assert_eq!(sink.kept.get(), 1);
         (session.record.plan.entries[0].outcome.clone(), session.record)
     }
 

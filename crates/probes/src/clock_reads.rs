@@ -42,7 +42,7 @@ const BATCH_NS: f64 = 15_000.0;
 /// Rounds over all ways in a visit.
 const ROUNDS_PER_VISIT: usize = 8;
 /// Fast batches of each way that are enough to end before the budget does.
-const FAST_WANTED: usize = 400;
+const FAST_ENOUGH: usize = 400;
 /// Between two looks at what is there.
 const VISITS_PER_LOOK: u32 = 100;
 /// The same when the budget is spent.
@@ -100,7 +100,7 @@ pub fn measure(
         let spent_s = started.elapsed().as_secs_f64();
         progress.update(spent_s / settings.budget_s);
         let looks = |every: u32| visit % every == 0;
-        let is_done = spent_s >= settings.least_s && looks(VISITS_PER_LOOK) && have(&batches, FAST_WANTED);
+        let is_done = spent_s >= settings.least_s && looks(VISITS_PER_LOOK) && have(&batches, FAST_ENOUGH);
         let is_over = spent_s >= settings.most_s || live::pending_signal().is_some();
         let is_spent =
             spent_s >= settings.budget_s && looks(VISITS_PER_LAST_LOOK) && have(&batches, FAST_MIN);
@@ -152,12 +152,12 @@ pub(crate) fn take_visit(
 }
 
 /// Whether each way has so many fast batches.
-fn have(batches: &[Batches], wanted: usize) -> bool {
+fn have(batches: &[Batches], enough: usize) -> bool {
     let level = Level::of(batches.iter().flat_map(|batches| &batches.taken));
     level.filter(Level::is_certain).is_some_and(|level| {
         let fast = |batches: &Batches| {
             batches.taken.iter().filter(|batch| level.company(batch) == level::Company::Fast).count()
         };
-        batches.iter().all(|batches| fast(batches) >= wanted)
+        batches.iter().all(|batches| fast(batches) >= enough)
     })
 }

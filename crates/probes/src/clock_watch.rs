@@ -109,7 +109,7 @@ impl Watcher {
     }
 
     /// What has happened since the last probe, the gravest first.
-    pub fn hear(&mut self, mut pulse: Pulse) -> Vec<ClockHappening> {
+    pub fn judge(&mut self, mut pulse: Pulse) -> Vec<ClockHappening> {
         let mut happened = Vec::new();
         if let Some(last) = self.last.take() {
             surroundings(&last, &pulse, &mut happened);

@@ -16,6 +16,9 @@ use machine::{Bytes, NodeId};
 
 use crate::session::SessionError;
 
+/// Half-width of the interval at which a point is done, as a share of its value.
+const HALF_WIDTH: f64 = 0.02;
+
 /// Why a memory probe could not measure.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
@@ -33,13 +36,13 @@ pub enum MemoryError {
     Affinity(#[from] AffinityError),
     /// Several CPUs at once, each with memory of its own, have too little together.
     #[error(
-        "{cpus} CPUs at once would take {wanted}, more than there is room for; allow fewer with --cpus, or give more memory"
+        "{cpus} CPUs at once would take {required}, more than there is room for; allow fewer with --cpus, or give more memory"
     )]
     NoRoom {
         /// How many.
         cpus: usize,
         /// What they need at least.
-        wanted: Bytes,
+        required: Bytes,
     },
     /// Load from other CPUs needs other CPUs.
     #[error("only one CPU may be used, and load comes from the others; allow a second one with --cpus")]

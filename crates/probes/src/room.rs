@@ -22,9 +22,9 @@ pub(crate) fn room_of(machine: &Machine) -> Option<Bytes> {
     bounds.into_iter().flatten().min().map(Bytes)
 }
 
-/// The largest block up to `wish` that the machine and its limits leave room for, in whole MiB, at least one.
-pub(crate) fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
-    let most = room_of(machine).map_or(wish, |room| room.min(wish));
+/// The largest block up to `asked` that the machine and its limits leave room for, in whole MiB, at least one.
+pub(crate) fn largest_block(machine: &Machine, asked: Bytes) -> Bytes {
+    let most = room_of(machine).map_or(asked, |room| room.min(asked));
     Bytes((most.0 / Bytes::MIB.0).max(1) * Bytes::MIB.0)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_pages_are_those_of_the_machine_where_it_tells_sensible_ones() {
+    fn lines_and_pages_are_those_of_the_machine_where_it_shows_sensible_ones() {
         let mut machine = Machine::default();
         assert_eq!((line_bytes(&machine), machine.environment.base_page()), (64, Bytes(4096)));
         machine.environment.page_bytes = Some(Bytes(65_536));

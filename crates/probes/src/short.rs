@@ -24,6 +24,7 @@ use stats::quantile;
 
 use self::windowed::{Low, Windowed, Work};
 use crate::sampler::Sampler;
+use crate::session::SessionError;
 use crate::timed_loop::{self, TimedLoop};
 
 /// Long against two readings of the counter and of the thread's usage, about 1 us together, and short against the
@@ -102,10 +103,10 @@ impl ShortKind {
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
-    /// `DebugBuild`, or `Mapping` where there is no memory, or `Echo` without a second process.
+    /// `Session` of a debug build, or `Mapping` where there is no memory, or `Echo` without a second process.
     pub fn start(self, setup: &ShortSetup) -> Result<ShortProbe, ShortProbeError> {
         if cfg!(debug_assertions) {
-            return Err(ShortProbeError::DebugBuild);
+            return Err(SessionError::DebugBuild.into());
         }
         let way = match self {
             Self::StoreBypass => setup.windowed(timed_loop::store_bypass()),
@@ -243,10 +244,8 @@ impl ShortProbeError {
 #[derive(Debug, thiserror::Error)]
 pub enum ShortProbeError {
     /// Without optimisation the loops are not the loops.
-    #[error(
-        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
-    )]
-    DebugBuild,
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
@@ -291,7 +290,7 @@ mod tests {
         for kind in ShortKind::ALL {
             let started = kind.start(&setup);
             if cfg!(debug_assertions) {
-                assert!(matches!(started, Err(ShortProbeError::DebugBuild)), "{}", kind.name());
+                assert!(matches!(started, Err(ShortProbeError::Session(_))), "{}", kind.name());
                 continue;
             }
             let mut probe = started.unwrap_or_else(|error| panic!("{}: {error}", kind.name()));

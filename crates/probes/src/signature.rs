@@ -47,11 +47,6 @@ pub struct SignatureSetup<'m> {
     pub best_share: Cell<f64>,
 }
 
-/// All probes; those that disturb the machine say so, and measure nothing unless they may.
-pub fn all() -> &'static [SignatureProbe] {
-    &SignatureProbe::ALL
-}
-
 /// Runs one probe and returns what it found, or why it found nothing.
 pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Reading<SignatureReading> {
     if cfg!(debug_assertions) {
@@ -66,7 +61,7 @@ pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Reading<Sig
         Ok(pinned) => pinned,
         Err(error) => return Reading::Missing(error.to_string()),
     };
-    arch::refuse(setup).and_then(|()| arch::measure(probe, setup)).unwrap_or_else(Reading::Missing)
+    arch::measure(probe, setup).unwrap_or_else(Reading::Missing)
 }
 
 impl<'m> SignatureSetup<'m> {
@@ -110,7 +105,7 @@ mod tests {
     fn every_probe_has_a_value_or_a_reason_on_a_machine_of_which_nothing_is_known() {
         let machine = Machine::default();
         let setup = SignatureSetup::of(&machine, 3, false).expect("a counter that counts");
-        for &probe in all() {
+        for probe in SignatureProbe::ALL {
             let Quantity { name, unit } = probe.quantity();
             match measure(probe, &setup) {
                 Reading::Is(is) => {

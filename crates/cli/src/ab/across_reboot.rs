@@ -28,10 +28,11 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
+use crate::progress::BootLine;
 use crate::provenance::seed_of_now;
 use crate::toggles::Described;
 use place::Place;
-use settling::{Line, settle};
+use settling::settle;
 use text::NextBoot;
 use unit_file::UnitFile;
 use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
@@ -89,7 +90,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
-    let line = Line::new("warm-up in this boot", global.quiet);
+    let line = BootLine::new("warm-up in this boot", global.quiet);
     station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
@@ -111,7 +112,7 @@ fn warmed_up<S: Subject>(
     station: &Station,
     intent: Intent,
     subject: &mut S,
-    mut line: Line,
+    mut line: BootLine,
 ) -> anyhow::Result<Option<Journal>>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
@@ -179,7 +180,7 @@ impl Station {
     }
 
     /// Waits until the machine has settled; true if it did.
-    fn settle(&self, plan: &Plan, line: &Line) -> bool {
+    fn settle(&self, plan: &Plan, line: &BootLine) -> bool {
         self.tree.is_some() || settle(plan.settle_s, line)
     }
 
@@ -321,7 +322,7 @@ impl Station {
         };
         live::install_handlers().context("cannot listen to signals")?;
         let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
-        let line = Line::new(&format!("boot {place} of {boots}"), global.quiet);
+        let line = BootLine::new(&format!("boot {place} of {boots}"), global.quiet);
         if journal.visits[index].settled.is_none() {
             journal.visits[index].settled = Some(self.settle(&journal.plan, &line));
         }
@@ -348,7 +349,7 @@ impl Station {
         journal: &mut Journal,
         index: usize,
         subject: &mut S,
-        mut line: Line,
+        mut line: BootLine,
     ) -> anyhow::Result<Measured>
     where
         S::Error: std::error::Error + Send + Sync + 'static,

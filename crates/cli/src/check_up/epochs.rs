@@ -12,7 +12,7 @@ use ::flaws::catalogue;
 use anyhow::Context;
 use host::live::{self, ChildError, Ending, Handover};
 use kernels::random::SplitMix64;
-use probes::check_up::{CLOSING_S, Keeper, NotKept, doubts, measure as measure_plan};
+use probes::check_up::{CLOSING_S, NotKept, RecordSink, doubts, measure as measure_plan};
 use probes::epochs::Epochs;
 use probes::plan::{CheckUpPlan, Options, Probe, epoch_plan};
 use probes::session::{Progress, Session, Silent};
@@ -22,7 +22,7 @@ use super::arguments::RunArguments;
 use super::depth;
 use crate::flaws;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::store::Folder;
 
 /// An epoch ends by its own deadlines; one that is so much later hangs, and is killed.
@@ -40,7 +40,7 @@ pub(crate) struct NoProcess(pub(crate) String);
 pub(crate) struct Course<'a> {
     pub(crate) arguments: &'a RunArguments,
     pub(crate) plan: &'a CheckUpPlan,
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a ProgressLine,
     pub(crate) folder: &'a Folder,
     pub(crate) started: Instant,
 }
@@ -218,7 +218,7 @@ struct HandedBack {
     count: Cell<usize>,
 }
 
-impl Keeper for HandedBack {
+impl RecordSink for HandedBack {
     type Error = anyhow::Error;
 
     fn begin(&self, _probe: Probe, _left: Duration) {}

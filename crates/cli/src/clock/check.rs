@@ -20,7 +20,7 @@ use super::injection;
 use crate::flaws::toggles_missing;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
 use crate::{describe, provenance};
 
@@ -152,7 +152,7 @@ fn measure(
 ) -> anyhow::Result<Vec<String>> {
     let (machine, cpus, until) = (subject.machine, subject.cpus, subject.until);
     let started = Instant::now();
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     line.begin("clocks", left(until));
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(subject.counter, cpus, &arguments.inject, rate.hz)?;

@@ -24,7 +24,7 @@ use super::ended;
 use super::thread_range::ThreadRange;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
 use crate::{describe, provenance};
 
@@ -134,7 +134,7 @@ struct Measuring<'a> {
     machine: &'a Machine,
     arguments: &'a CostArguments,
     subject: Subject,
-    line: Line,
+    line: ProgressLine,
     started: Instant,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Measuring<'a> {
                 cpus,
                 random: Random::new(provenance::seed_of_now()),
             },
-            line: Line::new(global.quiet),
+            line: ProgressLine::new(global.quiet),
             started: Instant::now(),
         })
     }

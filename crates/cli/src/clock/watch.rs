@@ -1,8 +1,9 @@
 //! `sidestep clock watch`: a probe each second for a thousandth of a CPU, and a line for each thing that happens.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clock::{CounterSource, TickRate, TimeStampCounter, monotonic_raw_ns, resolution_ticks};
 use host::live;
@@ -13,7 +14,6 @@ use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_met
 
 use super::arguments::WatchArguments;
 use super::injection;
-use super::metrics::MetricsFile;
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::{describe, output, provenance};
@@ -112,7 +112,7 @@ impl Seen {
         let is_usable = pulse.exchange.as_ref().is_some_and(|exchange| matches!(exchange.seen, Ok(Some(_))));
         self.summary.usable += u64::from(is_usable);
         self.last_probe_s = pulse.realtime_ns as f64 / 1e9;
-        let happened = self.watcher.hear(pulse);
+        let happened = self.watcher.judge(pulse);
         self.count(&happened);
         happened
     }
@@ -218,5 +218,77 @@ fn wait_until(due_ns: u64, end_ns: Option<u64>) -> bool {
             return true;
         }
         thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
+    }
+}
+
+/// A file is written this often at most: replacing one safely waits for the disk, and scrapers come every 15 s or less often.
+const FILE_PERIOD: Duration = Duration::from_secs(15);
+
+/// A file that is kept up to date.
+struct MetricsFile {
+    path: PathBuf,
+    /// When it was last due and tried.
+    tried: Option<Instant>,
+    /// It could not be written when it was last tried, which has been said.
+    fails: bool,
+}
+
+impl MetricsFile {
+    fn new(path: PathBuf) -> Self {
+        Self { path, tried: None, fails: false }
+    }
+
+    /// Writes the file if it is due, or for the last time. What fails in between, as on a disk that is full for a while, is
+    /// said once and tried again: a watch does not end for it.
+    ///
+    /// # Errors
+    /// A file that cannot be written the first or the last time.
+    fn write(&mut self, last: bool, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        if !last && self.tried.is_some_and(|tried| tried.elapsed() < FILE_PERIOD) {
+            return Ok(());
+        }
+        let is_first = self.tried.replace(Instant::now()).is_none();
+        let written = live::write_atomically(&self.path, text().as_bytes());
+        if is_first || last {
+            return Ok(written?);
+        }
+        if written.is_err() != self.fails {
+            self.fails = written.is_err();
+            output::complain(&match written {
+                Err(error) => format!("{error}; tried again every {} s", FILE_PERIOD.as_secs()),
+                Ok(()) => format!("{} is written again", self.path.display()),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_for_a_while_does_not_end_the_watch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("there/sidestep.prom");
+        let there = folder.path().join("there");
+        let mut file = MetricsFile { path: path.clone(), tried: None, fails: false };
+        let mut write = |last| {
+            file.tried = file.tried.and_then(|tried| tried.checked_sub(FILE_PERIOD));
+            let written = file.write(last, || "text".to_owned());
+            (written.is_ok(), file.fails)
+        };
+        // The first time nobody knows yet whether the path is right.
+        assert_eq!(write(false), (false, false));
+        for is_there in [true, false, false, true] {
+            let done = if is_there { fs::create_dir_all(&there) } else { fs::remove_dir_all(&there) };
+            assert!(done.is_ok() || !is_there);
+            assert_eq!(write(false), (true, !is_there));
+            assert_eq!(path.exists(), is_there);
+        }
+        fs::remove_dir_all(&there).expect("a folder");
+        assert!(!write(true).0);
     }
 }

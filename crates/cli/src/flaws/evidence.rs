@@ -1,16 +1,20 @@
 //! The evidence of a machine on its flaws: gathered here, judged elsewhere.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ::flaws::Catalogue;
-use host::{Cpuid, FlawSources, Root};
+use host::{Cpuid, FlawSources, Root, live};
 use machine::Machine;
-use record::FlawEvidence;
+use probes::session::Progress;
+use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
+use record::{FlawEvidence, Reading};
 use toggles::SystemState;
 
 use super::arguments::JudgedArguments;
-use super::timing;
 use crate::global::Global;
+use crate::progress::ProgressLine;
+use crate::provenance::seed_of_now;
 
 /// A machine with the evidence on its flaws.
 pub(crate) struct Examined {
@@ -49,7 +53,7 @@ impl Examined {
             evidence.toggles_missing = toggles_missing(catalogue, &root, &machine);
         }
         if is_live && !judged.no_timing {
-            timing::measure(catalogue, &machine, &mut evidence, &timing::How::of(judged, global));
+            measure(catalogue, &machine, &mut evidence, (judged, global));
         }
         Ok(Self { machine, evidence })
     }
@@ -69,4 +73,46 @@ pub(crate) fn toggles_missing(
         Some((name.clone(), reason))
     };
     named.filter_map(|workaround| workaround.switch.toggle.as_ref()).filter_map(missing).collect()
+}
+
+/// What one probe takes, for the time left.
+const PROBE_TIME: Duration = Duration::from_millis(300);
+
+/// The signature probes that can decide on flaws that may concern a machine.
+pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<SignatureProbe> {
+    catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::from_name).collect()
+}
+
+/// Adds what was measured to the evidence. A flaw that the CPU cannot have is not measured.
+fn measure(
+    catalogue: &Catalogue,
+    machine: &Machine,
+    evidence: &mut FlawEvidence,
+    (judged, global): (&JudgedArguments, &Global),
+) {
+    let probes = telling(catalogue, evidence);
+    let refuse = |evidence: &mut FlawEvidence, reason: &str| {
+        for probe in &probes {
+            evidence.timing.insert(probe.quantity().name.to_owned(), Reading::Missing(reason.to_owned()));
+        }
+    };
+    let setup = match SignatureSetup::of(machine, seed_of_now(), judged.disruptive) {
+        Ok(setup) => setup,
+        Err(error) => {
+            refuse(evidence, &error.to_string());
+            return;
+        }
+    };
+    // Without a handler Ctrl-C ends the process at once, and nothing is left behind: no setting is changed.
+    let line = ProgressLine::new(global.quiet);
+    for (index, probe) in probes.iter().enumerate() {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        let left = u32::try_from(probes.len() - index).unwrap_or(u32::MAX);
+        line.begin(probe.name(), PROBE_TIME.saturating_mul(left));
+        line.update(index as f64 / probes.len() as f64);
+        evidence.timing.insert(probe.quantity().name.to_owned(), measure_one(*probe, &setup));
+    }
+    line.end();
 }

@@ -40,9 +40,6 @@ pub(crate) struct PlaceArguments {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) forms: Forms,
-    /// Change nothing in any placement: whatever is found then is false
-    #[arg(long, hide = true)]
-    pub(crate) aa: bool,
     /// The folder of lock and journal
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) state: Option<PathBuf>,

@@ -106,14 +106,7 @@ impl<'a> Room<'a> {
         let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
         let decided =
             decide(&setting.threads, &self.slots, setting.sharing.as_ref(), self.request.cores, handovers);
-        let mut arms = Arms::of(&threads, &self.slots, decided.as_ref(), prediction);
-        if self.request.arguments.aa {
-            for plan in &mut arms.plans {
-                plan.arrangement.cpus.clear();
-                plan.predicted = None;
-            }
-        }
-        arms
+        Arms::of(&threads, &self.slots, decided.as_ref(), prediction)
     }
 
     /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.

@@ -22,8 +22,8 @@ use stats::Random;
 use toggles::{PinError, PinHold, Restored};
 
 use super::{ARMS, RUNS_MIN, Ran, Request, Room, learn};
-use crate::ab::Line;
 use crate::outcome::{CouldNotMeasure, EndedBySignal};
+use crate::progress::ExperimentLine;
 
 /// Windows of each placement before the first that counts.
 const WINDOWS_FIRST: f64 = 1.0;
@@ -235,7 +235,7 @@ fn in_turns(
             subject.stop_early();
         }
         let rules = Rules { budget_s: left.as_secs_f64(), seed, ..request.rules(setting.margin) };
-        let mut line = Line::new(request.global.quiet);
+        let mut line = ExperimentLine::new(request.global.quiet);
         let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
         line.end();
         let course = course?;

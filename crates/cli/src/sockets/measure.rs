@@ -16,7 +16,7 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::option_values::parse_budget;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
 use crate::{describe, provenance};
 
@@ -103,7 +103,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let good = arguments.expected.load()?;
     live::install_handlers()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     let begun = recording::begun(machine, &cpus, settings.budget_s);
     let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
@@ -143,8 +143,7 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
         budget_s: 0.0,
         planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
         streams: Streams::All,
-        with_transfer: true,
-        with_load: true,
+        on_its_own: true,
     };
     settings.budget_s = match arguments.budget {
         Some(budget) => budget.as_secs_f64(),
@@ -164,7 +163,7 @@ fn run(
     record: Record,
     cpus: Vec<CpuId>,
     begun: Instant,
-    line: &Line,
+    line: &ProgressLine,
 ) -> anyhow::Result<Record> {
     let mut session = Session::start(record, cpus, line).map_err(CouldNotMeasure::because)?;
     let started = Instant::now();

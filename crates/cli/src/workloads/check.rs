@@ -13,14 +13,14 @@ use report::{CheckedWorkload, WorkloadCheck};
 use workloads::Workload;
 
 use super::SCHEMA;
+use super::Selection;
 use super::packages::Packages;
-use super::selection::Selection;
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::option_values::parse_budget;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 
 /// How often it is looked whether a program waits for a terminal.
 const LOOK: Duration = Duration::from_millis(100);
@@ -53,7 +53,7 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     let chosen = arguments.selection.workloads(&arguments.ids)?;
     live::install_handlers()?;
     let packages = Packages::of(&chosen);
-    let line = Line::new(global.quiet);
+    let line = ProgressLine::new(global.quiet);
     let mut check =
         WorkloadCheck { schema: SCHEMA, turns: usize::from(arguments.turns), checked: Vec::new() };
     for (index, workload) in chosen.iter().enumerate() {

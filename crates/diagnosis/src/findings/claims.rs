@@ -50,6 +50,11 @@ fn reading(measured: &[&PairSlowdown]) -> Reading {
     }
 }
 
+/// The pairs whose measurements read so.
+fn of_reading<'r>(pairs: &Pairs<'r>, sought: Reading) -> Pairs<'r> {
+    pairs.iter().filter(|(_, seen)| reading(seen) == sought).map(|(key, seen)| (*key, seen.clone())).collect()
+}
+
 fn are_siblings(topology: &Topology, a: CpuId, b: CpuId) -> bool {
     topology.siblings(a).contains(b)
 }
@@ -88,19 +93,19 @@ fn doubt(record: &Record) -> &'static str {
 fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
     let topology = &record.machine.topology;
     let all = pairs(record, |pair| is_execution(pair) && are_siblings(topology, pair.a, pair.b));
-    let of = |sought: Reading| -> Pairs<'_> {
-        all.iter()
-            .filter(|(_, seen)| reading(seen) == sought)
-            .map(|(key, seen)| (*key, seen.clone()))
-            .collect()
-    };
-    let (apart, open) = (of(Reading::Apart), of(Reading::Open));
+    let (apart, open) = (of_reading(&all, Reading::Apart), of_reading(&all, Reading::Open));
     if !apart.is_empty() {
         let text = format!(
             "the kernel says that CPUs {} share a core; running together they cost each other nothing",
             named(apart.keys())
         );
-        found.push(finding(Area::Cores, "claimed-core-apart", Severity::Notice, text).showing(evidence(record, &apart)).caused_by(format!("they run on cores of their own: {} (inference)", doubt(record))).expecting("two threads of one core: 1.3 to 2 times in at least one of these loops").fixed_by("repeat it; if it stays so, use both as cores: sidestep place finds out whether that pays for a program"));
+        found.push(
+            finding(Area::Cores, "claimed-core-apart", Severity::Notice, text)
+                .showing(evidence(record, &apart))
+                .caused_by(format!("they run on cores of their own: {} (inference)", doubt(record)))
+                .expecting("two threads of one core: 1.3 to 2 times in at least one of these loops")
+                .fixed_by("repeat it; if it stays so, use both as cores: sidestep place finds out whether that pays for a program"),
+        );
     }
     if !open.is_empty() {
         let text =
@@ -120,11 +125,9 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
         |key: &(CpuId, CpuId)| cores.get(key).is_none_or(|seen| reading(seen) != Reading::Apart);
     let all = pairs(record, |pair| pair.resource == "l2");
     let of = |claim: bool, sought: Reading| -> Pairs<'_> {
-        let differs = |(a, b): (CpuId, CpuId)| share_l2(topology, a, b) == Some(claim);
-        all.iter()
-            .filter(|(key, seen)| differs(**key) && reading(seen) == sought && !is_one_core(key))
-            .map(|(key, seen)| (*key, seen.clone()))
-            .collect()
+        let mut pairs = of_reading(&all, sought);
+        pairs.retain(|key, _| share_l2(topology, key.0, key.1) == Some(claim) && !is_one_core(key));
+        pairs
     };
     let (hidden, apart) = (of(false, Reading::Shared), of(true, Reading::Apart));
     if !hidden.is_empty() {
@@ -132,11 +135,17 @@ fn second_levels(record: &Record, found: &mut Vec<Finding>) {
             "the kernel says that CPUs {} have second-level caches of their own; reading what fits one, they slow each other",
             named(hidden.keys())
         );
-        found.push(finding(Area::Cores, "hidden-shared-cache", Severity::Notice, text).showing(evidence(record, &hidden)).caused_by(format!(
-            "one second level serves both, or each is smaller than claimed and both read from the level behind it: {} \
-             (inference)",
-            doubt(record)
-        )).expecting("separate second levels: 1.00 times").fixed_by("compare the sizes that were found with those claimed (Memory hierarchy in the report), and repeat it"));
+        found.push(
+            finding(Area::Cores, "hidden-shared-cache", Severity::Notice, text)
+                .showing(evidence(record, &hidden))
+                .caused_by(format!(
+                    "one second level serves both, or each is smaller than claimed and both read from the level behind it: {} \
+                     (inference)",
+                    doubt(record)
+                ))
+                .expecting("separate second levels: 1.00 times")
+                .fixed_by("compare the sizes that were found with those claimed (Memory hierarchy in the report), and repeat it"),
+        );
     }
     if !apart.is_empty() {
         let text = format!(

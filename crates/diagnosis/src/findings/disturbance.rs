@@ -79,12 +79,20 @@ fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
     }
     let severity = if dropped > DROPPED_HIGH { Severity::Warning } else { Severity::Notice };
     let text = "other programs were busy while we measured".to_owned();
-    found.push(finding(Area::Noise, "busy-machine", severity, text).showing([format!("other processes used {:.0} % of all CPU time", 100.0 * others)]).showing([format!(
-        "{} of {} windows set aside ({:.1} %)",
-        guards.windows_dropped,
-        guards.windows,
-        100.0 * dropped
-    )]).caused_by("pre-empted windows are dropped; shared caches and memory channels are not seen and stay in the numbers").fixed_by("stop them, or narrow the run: sidestep run --cpus LIST"));
+    found.push(
+        finding(Area::Noise, "busy-machine", severity, text)
+            .showing([
+                format!("other processes used {:.0} % of all CPU time", 100.0 * others),
+                format!(
+                    "{} of {} windows set aside ({:.1} %)",
+                    guards.windows_dropped,
+                    guards.windows,
+                    100.0 * dropped
+                ),
+            ])
+            .caused_by("pre-empted windows are dropped; shared caches and memory channels are not seen and stay in the numbers")
+            .fixed_by("stop them, or narrow the run: sidestep run --cpus LIST"),
+    );
 }
 
 fn frequency(record: &Record, found: &mut Vec<Finding>) {

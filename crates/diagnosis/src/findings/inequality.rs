@@ -193,7 +193,12 @@ fn unequal_cpus(record: &Record, kernel: &str, groups: &Groups<'_>) -> Finding {
         100.0 * difference.abs(),
         if rest.len() == 1 { "CPU".to_owned() } else { rest.len().to_string() }
     );
-    finding(Area::Cores, "cpus-unequal", Severity::Warning, text).showing(exception.iter().take(MOST_NAMED).map(|result| line(result))).showing(rest.iter().take(MOST_NAMED).map(|result| line(result))).caused_by(where_they_sit(record, &cpus)).expecting("equal CPUs stream alike within their intervals").fixed_by("pin bandwidth-bound threads to the faster CPUs; sidestep run --only memory,cores --full measures longer")
+    finding(Area::Cores, "cpus-unequal", Severity::Warning, text)
+        .showing(exception.iter().take(MOST_NAMED).map(|result| line(result)))
+        .showing(rest.iter().take(MOST_NAMED).map(|result| line(result)))
+        .caused_by(where_they_sit(record, &cpus))
+        .expecting("equal CPUs stream alike within their intervals")
+        .fixed_by("pin bandwidth-bound threads to the faster CPUs; sidestep run --only memory,cores --full measures longer")
 }
 
 /// What the unequal CPUs have in common and the others do not.

@@ -84,7 +84,13 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
         let pairs = distinct(sharing.iter().copied().copied());
         let named: Vec<String> = pairs.iter().take(MOST_NAMED).map(|(a, b)| format!("{a} and {b}")).collect();
         let text = format!("CPUs {} share one core, which the machine does not say", named.join(", "));
-        found.push(finding(Area::Cores, "hidden-siblings", Severity::Warning, text).showing(sharing.iter().take(MOST_NAMED).map(|pair| line(pair))).caused_by("their loops saturate the same execution ports: two hardware threads of one core, shown as two cores").expecting("separate cores: 1.00 times; two threads of one core: 1.3 to 2 times").fixed_by("count them as one core; in a guest ask for CPUs with the host's topology exposed, or one vCPU per core"));
+        found.push(
+            finding(Area::Cores, "hidden-siblings", Severity::Warning, text)
+                .showing(sharing.iter().take(MOST_NAMED).map(|pair| line(pair)))
+                .caused_by("their loops saturate the same execution ports: two hardware threads of one core, shown as two cores")
+                .expecting("separate cores: 1.00 times; two threads of one core: 1.3 to 2 times")
+                .fixed_by("count them as one core; in a guest ask for CPUs with the host's topology exposed, or one vCPU per core"),
+        );
         return;
     }
     let open: Vec<&&PairSlowdown> =

@@ -196,7 +196,13 @@ fn unseen(record: &Record) -> Option<Finding> {
             "no {name} to be seen: the machine claims {claim}, loads pass from {} to memory",
             before.name
         );
-        return Some(finding(Area::Memory, &id, Severity::Warning, text).showing([line(before).unwrap_or_else(|| latency(before)), latency(last)]).caused_by("it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)").expecting(format!("a plateau of its own up to {claim}")).fixed_by(format!("do not count on {claim}; size working sets by {}", before.name)));
+        return Some(
+            finding(Area::Memory, &id, Severity::Warning, text)
+                .showing([line(before).unwrap_or_else(|| latency(before)), latency(last)])
+                .caused_by("it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)")
+                .expecting(format!("a plateau of its own up to {claim}"))
+                .fixed_by(format!("do not count on {claim}; size working sets by {}", before.name)),
+        );
     }
     let withheld = record.levels.withheld.iter().find(|one| one.what == format!("size of {name}"));
     let text = match withheld {

@@ -60,8 +60,17 @@ impl Kind {
     }
 }
 
+/// All bands, against the record of a good machine, or else against the others.
+pub(super) fn bands(sockets: &Sockets, good: Option<&Sockets>) -> Vec<SocketBand> {
+    let mut bands = good.map_or_else(|| by_others(sockets), |good| by_record(sockets, good));
+    bands.extend(clocks(sockets, good));
+    bands.extend(together(sockets, good));
+    bands.extend(nodes(sockets, good));
+    bands
+}
+
 /// Against the other CPUs of the machine.
-pub(super) fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
+fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
     let mut bands = Vec::new();
     for (kind, measured) in [(LATENCY, own_latency as Reader), (TRIAD, own_triad)] {
         let Some(equality) = sockets.equality.iter().find(|of| of.quantity == kind.quantity) else {
@@ -87,14 +96,11 @@ pub(super) fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
             bands.push(band);
         }
     }
-    bands.extend(clocks(sockets, None));
-    bands.extend(together(sockets, None));
-    bands.extend(nodes(sockets, None));
     bands
 }
 
 /// Against the record of a good machine.
-pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
+fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
     let mut bands = Vec::new();
     let noise = [sockets, good].map(widest_aa);
     let is_known = noise.iter().all(|aa| aa.is_some_and(|aa| aa <= MARGIN));
@@ -109,9 +115,6 @@ pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
             bands.push(band);
         }
     }
-    bands.extend(clocks(sockets, Some(good)));
-    bands.extend(together(sockets, Some(good)));
-    bands.extend(nodes(sockets, Some(good)));
     bands
 }
 

@@ -141,12 +141,6 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     notes
 }
 
-/// Seconds since the epoch of an RFC 3339 time in UTC.
-pub(crate) fn seconds(utc: &str) -> Option<i64> {
-    let number = |range: std::ops::Range<usize>| utc.get(range)?.parse::<i64>().ok();
-    Some(day(utc)? * 86_400 + number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?)
-}
-
 /// Days since the epoch of an RFC 3339 time. Source: Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
 fn day(utc: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| utc.get(range)?.parse::<i64>().ok();

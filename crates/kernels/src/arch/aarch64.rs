@@ -3,8 +3,16 @@
 //! Sources: Arm Architecture Reference Manual for A-profile (DDI 0487), chapters C3 and C6. The front end has no loop, as no size of a
 //! cache of operations is given for most cores; the Mandelbrot set is computed by the scalar loops.
 
-#[macro_use]
-mod rounds;
+/// Repeats instructions so many times a round, and rounds as often as the operand `rounds` says, which ends as 0. The loop begins at
+/// a multiple of 64 bytes, where its place in a line costs nothing.
+macro_rules! rounds {
+    ($times:literal, $($line:expr),+ $(,)?) => {
+        concat!(
+            ".p2align 6\n2:\n.rept ", $times, "\n", $($line, "\n",)+
+            ".endr\nsubs {rounds}, {rounds}, #1\nb.ne 2b"
+        )
+    };
+}
 
 mod atomics;
 mod chase;

@@ -1,7 +1,12 @@
 //! The loops in the assembly of x86-64.
 
-#[macro_use]
-mod rounds;
+/// Repeats instructions so many times a round, and rounds as often as the operand `rounds` says, which ends as 0. The loop begins at
+/// a multiple of 64 bytes, where its place in a line costs nothing.
+macro_rules! rounds {
+    ($times:literal, $($line:expr),+ $(,)?) => {
+        concat!(".p2align 6\n2:\n.rept ", $times, "\n", $($line, "\n",)+ ".endr\ndec {rounds}\njnz 2b")
+    };
+}
 
 mod chase;
 mod core_loops;
@@ -19,9 +24,12 @@ pub(crate) use core_loops::{
 pub(crate) use mandelbrot::picture_of;
 pub(crate) use vector::VECTORS;
 
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use super::AtomicAdds;
 use crate::cursor::Link;
 use crate::isa::Isa;
+use crate::turn::{Turn, repeat};
 
 /// The number of rounds of [`front_end`](crate::front_end).
 pub(crate) const FRONT_END: Option<fn(u64) -> u64> = Some(front_end::rounds);
@@ -45,4 +53,12 @@ pub(crate) fn prefetch(link: *const Link) {
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(link.cast());
     }
+}
+
+/// Takes the word over by compare-and-swap, so many times or until `abort` is set.
+#[inline(always)]
+pub(crate) fn swaps(word: &AtomicU32, turn: Turn, rounds: u64, abort: &AtomicBool) -> u64 {
+    repeat(rounds, abort, || {
+        word.compare_exchange(turn.take, turn.leave, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    })
 }

@@ -6,7 +6,7 @@ use super::{StreamKernel, StreamLoop};
 use crate::arrays::{ARRAY_GRANULE_BYTES, Arrays};
 use crate::isa::Isa;
 use crate::operation::{ELEMENT_BYTES, Operation};
-use crate::stream_naive;
+use crate::stream_variant::{FACTOR_F64, FACTOR_U64};
 
 /// Elements that are computed again at once: those of a granule, of which every array has a whole number.
 const AT_ONCE: usize = ARRAY_GRANULE_BYTES / ELEMENT_BYTES;
@@ -65,13 +65,13 @@ impl StreamKernel {
     fn swept(self, b: &[u64], c: &[u64]) -> [u64; AT_ONCE] {
         if self.isa == Isa::ScalarU64 {
             let mut a = [0; AT_ONCE];
-            stream_naive::sweep_u64(self.operation, &mut a, b, c);
+            sweep_u64(self.operation, &mut a, b, c);
             return a;
         }
         let doubles =
             |bits: &[u64]| -> [f64; AT_ONCE] { core::array::from_fn(|index| f64::from_bits(bits[index])) };
         let mut a = [0.0; AT_ONCE];
-        stream_naive::sweep_f64(self.operation, &mut a, &doubles(b), &doubles(c));
+        sweep_f64(self.operation, &mut a, &doubles(b), &doubles(c));
         a.map(f64::to_bits)
     }
 
@@ -81,6 +81,35 @@ impl StreamKernel {
         let are_undefined = self.isa != Isa::ScalarU64 && is_undefined(expected) && is_undefined(found);
         expected != found && !are_undefined
     }
+}
+
+/// One sweep of `operation` over 64-bit integers, wrapping; the result is the sum of `a` for a read, else 0.
+pub(super) fn sweep_u64(operation: Operation, a: &mut [u64], b: &[u64], c: &[u64]) -> u64 {
+    match operation {
+        Operation::Read => return a.iter().fold(0, |sum, x| sum.wrapping_add(*x)),
+        Operation::Write => a.fill(FACTOR_U64),
+        Operation::Copy => a.copy_from_slice(b),
+        Operation::Scale => a.iter_mut().zip(b).for_each(|(a, b)| *a = b.wrapping_mul(FACTOR_U64)),
+        Operation::Add => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b.wrapping_add(*c)),
+        Operation::Triad => {
+            let sum = |b: &u64, c: &u64| b.wrapping_add(c.wrapping_mul(FACTOR_U64));
+            a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = sum(b, c));
+        }
+    }
+    0
+}
+
+/// One sweep of `operation` over doubles; the result is the bits of the sum of `a` for a read, else 0.
+pub(super) fn sweep_f64(operation: Operation, a: &mut [f64], b: &[f64], c: &[f64]) -> u64 {
+    match operation {
+        Operation::Read => return a.iter().sum::<f64>().to_bits(),
+        Operation::Write => a.fill(FACTOR_F64),
+        Operation::Copy => a.copy_from_slice(b),
+        Operation::Scale => a.iter_mut().zip(b).for_each(|(a, b)| *a = FACTOR_F64 * b),
+        Operation::Add => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b + c),
+        Operation::Triad => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b + FACTOR_F64 * c),
+    }
+    0
 }
 
 #[cfg(test)]

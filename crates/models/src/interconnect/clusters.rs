@@ -122,6 +122,10 @@ pub struct ClusterFit {
 impl MachineFile for ClusterMachine {
     const KIND: MachineKind = MachineKind::Clusters;
 
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
     fn possible(&self) -> Possible {
         possible(self)
     }

@@ -107,6 +107,10 @@ impl SocketMachine {
 impl MachineFile for SocketMachine {
     const KIND: MachineKind = MachineKind::Sockets;
 
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
     fn possible(&self) -> Possible {
         possible_graph(self)?;
         possible_publications(self)?;

@@ -277,6 +277,10 @@ impl MemoryMachine {
 impl MachineFile for MemoryMachine {
     const KIND: MachineKind = MachineKind::Memory;
 
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
     fn possible(&self) -> Possible {
         possible_sizes(self)?;
         possible_numbers(self)?;

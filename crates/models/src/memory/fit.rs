@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::costs::{Costs, Parameters};
 use super::description::{MemoryMachine, Program, Test, Workaround};
 use super::geometry::Geometry;
-use super::prediction::{trace, value, waits};
+use super::prediction::{trace, value};
 use super::simulator::{Counters, RUN_LINES_MAX};
 use crate::least_squares::{Weighed, least_squares, weigh};
 use crate::published::error_percent;
@@ -166,7 +166,7 @@ impl<'a> Problem<'a> {
     fn predicted(&self, parameters: &Parameters) -> Vec<f64> {
         let one = |counted: &Counted<'_>| {
             let costs = Costs::new(self.machine, board(self.machine, counted.datum), parameters);
-            let time = costs.time(&counted.counters, waits(&counted.datum.test));
+            let time = costs.time(&counted.counters, counted.datum.test.program.waits());
             value(&counted.datum.test, &time)
         };
         self.counted.iter().map(one).collect()

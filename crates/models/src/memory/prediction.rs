@@ -12,7 +12,8 @@ use super::simulator::{Counters, Simulator};
 const ACCESSES_MIN: u64 = 4096;
 
 impl Program {
-    fn waits(self) -> Waits {
+    /// How it waits for its loads.
+    pub(super) fn waits(self) -> Waits {
         match self {
             Self::LinearChase | Self::RandomChase => Waits::ForEach,
             Self::Stream => Waits::ForNone,
@@ -74,9 +75,4 @@ pub fn predict(machine: &MemoryMachine, test: &Test, workaround: Workaround) -> 
     let costs = Costs::new(machine, board, &Parameters::of(machine));
     let time = costs.time(&counters, test.program.waits());
     Some(Outcome { value: value(test, &time), time, counters })
-}
-
-/// How the program of a test waits for its loads.
-pub(super) fn waits(test: &Test) -> Waits {
-    test.program.waits()
 }

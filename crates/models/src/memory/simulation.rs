@@ -4,7 +4,7 @@ use machine::{Bytes, Hertz};
 use serde::Serialize;
 
 use super::alternatives::{Alternative, alternatives};
-use super::costs::{Costs, Parameters, TimePerAccess, Waits};
+use super::costs::{Costs, Parameters, TimePerAccess};
 use super::description::{Board, MemoryMachine, Program, Published, Test, Unit, Workaround};
 use super::fit::{Fit, Identification, Residual, Traces, data, fit, hold_out, identify};
 use super::prediction::{Outcome, predict, trace};
@@ -254,11 +254,10 @@ fn both(
     stride: Bytes,
 ) -> [TimePerAccess; 2] {
     let costs = Costs::new(machine, board, &Parameters::of(machine));
-    let waits = if program == Program::Stream { Waits::ForNone } else { Waits::ForEach };
     [Workaround::Off, Workaround::On].map(|state| {
         let geometry = machine.geometry(board, state);
         let counters = trace(&geometry, program, block, stride);
-        costs.time(&counters, waits)
+        costs.time(&counters, program.waits())
     })
 }
 

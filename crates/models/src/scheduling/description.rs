@@ -320,6 +320,10 @@ fn said(speeds: Speeds) -> String {
 impl MachineFile for SchedulingMachine {
     const KIND: MachineKind = MachineKind::Threads;
 
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
     fn possible(&self) -> Possible {
         possible_shape(self)?;
         self.level.iter().try_for_each(|level| possible_level(self, level))?;

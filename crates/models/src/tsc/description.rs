@@ -95,6 +95,10 @@ impl TscMachine {
 impl MachineFile for TscMachine {
     const KIND: MachineKind = MachineKind::Counters;
 
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
     fn possible(&self) -> Possible {
         possible(self)
     }

@@ -17,6 +17,7 @@ use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
 use crate::probe::CpuPair;
+use crate::rendezvous::Alone;
 use crate::session::SessionError;
 
 /// Turns between two looks at the clock.
@@ -27,7 +28,7 @@ const EACH: Duration = Duration::from_millis(100);
 /// The same at most, where the two threads hardly run at the same time.
 const EACH_MOST: Duration = Duration::from_millis(700);
 /// Fresh values by which one side has seen enough.
-const FRESH_WANTED: u64 = 20_000;
+const FRESH_ENOUGH_OF_A_SIDE: u64 = 20_000;
 /// Time for all ways on one pair at most: a dozen of them.
 pub const WORST: Duration = Duration::from_secs(9);
 /// Time for the clock of `sidestep-clock` to be calibrated; until then it gives the kernel's time.
@@ -40,11 +41,6 @@ struct Reading<'a> {
     ns_per_unit: f64,
     read: Box<dyn Fn(u32) -> u64 + Sync + 'a>,
 }
-
-/// A value alone on its pair of cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Line(AtomicU64);
 
 /// What one side counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +83,7 @@ pub fn fill<S: CounterSource>(
                 continue;
             }
             let count = observe(pair, read, until)?;
-            if is_telling(&count) {
+            if is_enough(&count) {
                 check.backwards.push(count);
             } else {
                 check.without.push(format!(
@@ -150,7 +146,7 @@ fn reads<'a, S: CounterSource>(
 }
 
 fn observe(pair: CpuPair, read: &Reading<'_>, until: Instant) -> Result<BackwardsCount, AffinityError> {
-    let lines = [Line::default(), Line::default()];
+    let lines = [Alone::<AtomicU64>::default(), Alone::default()];
     let is_over = AtomicBool::new(false);
     let side = |own: usize, cpu| -> Result<Count, AffinityError> {
         let _pinned = Pinned::to(cpu)?;
@@ -191,7 +187,10 @@ fn count(own: &AtomicU64, other: &AtomicU64, stop: Stop<'_>, read: impl Fn() -> 
     while !stop.is_over.load(Ordering::Relaxed) {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(started);
-        if now >= stop.until || elapsed >= EACH_MOST || (elapsed >= EACH && count.fresh >= FRESH_WANTED) {
+        if now >= stop.until
+            || elapsed >= EACH_MOST
+            || (elapsed >= EACH && count.fresh >= FRESH_ENOUGH_OF_A_SIDE)
+        {
             break;
         }
         for _ in 0..TURNS_PER_LOOK {
@@ -214,6 +213,6 @@ fn count(own: &AtomicU64, other: &AtomicU64, stop: Stop<'_>, read: impl Fn() -> 
 }
 
 /// Whether two threads overlapped enough for the count to mean something.
-fn is_telling(count: &BackwardsCount) -> bool {
+fn is_enough(count: &BackwardsCount) -> bool {
     count.fresh >= 2 * FRESH_ENOUGH
 }

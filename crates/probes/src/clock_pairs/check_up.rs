@@ -31,9 +31,9 @@ pub struct Shares {
 
 impl Shares {
     /// Of so many seconds for everything.
-    pub fn of(seconds: f64, wants_backwards: bool) -> Self {
+    pub fn of(seconds: f64, with_backwards: bool) -> Self {
         let share_s = ((seconds - BACKWARDS_BEYOND_S) * BACKWARDS_SHARE).min(backwards::WORST.as_secs_f64());
-        let backwards_s = (wants_backwards && share_s >= BACKWARDS_LEAST_S).then_some(share_s);
+        let backwards_s = (with_backwards && share_s >= BACKWARDS_LEAST_S).then_some(share_s);
         let watch_s = backwards_s.map_or(seconds, |share_s| seconds - BACKWARDS_BEYOND_S - share_s);
         Self { watch_s: watch_s.max(0.0), backwards_s }
     }
@@ -83,11 +83,11 @@ impl Settings {
     /// What fits into the time at this depth, and a line for what does not: where CPUs are so many that the time is too
     /// short for two sweeps over them, some are left out.
     pub fn within(seconds: f64, depth: Depth, cpus: &[CpuId]) -> (Self, Vec<String>) {
-        let wants_backwards = depth != Depth::Quick;
-        let Shares { watch_s, backwards_s } = Shares::of(seconds, wants_backwards);
+        let with_backwards = depth != Depth::Quick;
+        let Shares { watch_s, backwards_s } = Shares::of(seconds, with_backwards);
         let chosen = spread_out(cpus, |count| 2.0 * sweep_s(count) <= watch_s && verdict_s(count) <= watch_s);
         let mut reduced = Vec::new();
-        if wants_backwards && backwards_s.is_none() {
+        if with_backwards && backwards_s.is_none() {
             reduced.push("steps back between threads are not looked for: the time is too short".to_owned());
         }
         if chosen.len() < cpus.len() {
@@ -183,19 +183,19 @@ mod tests {
     fn the_shares_of_a_check_are_never_negative_and_fill_its_time() {
         for tenths in 0..=6_000 {
             let seconds = f64::from(tenths) / 10.0;
-            for wants_backwards in [false, true] {
-                let shares = Shares::of(seconds, wants_backwards);
+            for with_backwards in [false, true] {
+                let shares = Shares::of(seconds, with_backwards);
                 let beyond_s = shares.backwards_s.map_or(0.0, |share_s| share_s + BACKWARDS_BEYOND_S);
                 assert!(shares.watch_s >= 0.0 && shares.backwards_s.is_none_or(|share_s| share_s >= 0.3));
                 assert!((shares.watch_s + beyond_s - seconds).abs() < 1e-9, "{seconds} {shares:?}");
                 let is_long = seconds >= Shares::least_s_with_backwards();
-                assert_eq!(shares.backwards_s.is_some(), wants_backwards && is_long, "{seconds}");
+                assert_eq!(shares.backwards_s.is_some(), with_backwards && is_long, "{seconds}");
             }
         }
     }
 
     #[test]
-    fn cpus_that_do_not_fit_are_left_out_evenly_and_told() {
+    fn cpus_that_do_not_fit_are_left_out_evenly_and_reported() {
         let cpus: Vec<CpuId> = (0..512).map(CpuId).collect();
         let (settings, reduced) = Settings::within(1.2, Depth::Quick, &cpus);
         assert!(settings.cpus.len() >= 2 && settings.cpus.len() < 512, "{}", settings.cpus.len());

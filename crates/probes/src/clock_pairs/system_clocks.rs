@@ -38,11 +38,11 @@ pub struct ClockMarks {
 impl ClockMarks {
     /// Reads all clocks, on request also the hardware's: it takes up to a second until that changes.
     pub fn take(with_rtc: bool) -> Self {
-        let wanted = ["REALTIME", "MONOTONIC)", "BOOTTIME"];
+        let shown = ["REALTIME", "MONOTONIC)", "BOOTTIME"];
         let system = TimeSource::ALL
             .into_iter()
             .filter(|(_, name)| {
-                name.starts_with("clock_gettime(") && wanted.iter().any(|part| name.contains(part))
+                name.starts_with("clock_gettime(") && shown.iter().any(|part| name.contains(part))
             })
             .filter_map(|(source, name)| {
                 let name = name.trim_start_matches("clock_gettime(").trim_end_matches(')');
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_told_with_the_width_of_its_brackets() {
+    fn a_rate_is_reported_with_the_width_of_its_brackets() {
         let mark = |raw, shown| Mark { raw, width: 100.0, shown };
         let row = row("x", &mark(0.0, 5_000_000_000), &mark(2e9, 7_000_020_000));
         assert!(row.rate_ppm.is_some_and(|ppm| (ppm - 10.0).abs() < 1e-6), "{row:?}");

@@ -120,8 +120,8 @@ fn each_regime_has_a_verdict_of_its_own() {
     ] {
         let watch = simulated(&faults, stresses, 12.0);
         let check = verdict_of(&watch);
-        let told: Vec<_> = check.regimes.iter().map(|row| (row.stress.as_str(), row.verdict)).collect();
-        assert_eq!(told, expected, "{faults:?}");
+        let found: Vec<_> = check.regimes.iter().map(|row| (row.stress.as_str(), row.verdict)).collect();
+        assert_eq!(found, expected, "{faults:?}");
         for row in &check.regimes {
             let drift = row.drift.expect("tens of exchanges");
             let is_within = |ppb: f64| (drift.rate_ppb - ppb).abs() < 6.0 * drift.error_ppb;
@@ -311,7 +311,7 @@ fn a_thread_that_is_not_started_ends_the_watch_and_releases_those_that_were() {
                 panic!("a group of {left}")
             })
         });
-        let error = made.expect_err("two are wanted");
+        let error = made.expect_err("there are two");
         assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
     }
 }

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn of_all_that_tell_the_time_only_the_bare_counter_is_unordered() {
+    fn of_all_that_show_the_time_only_the_bare_counter_is_unordered() {
         let reads = found(Scope::All).reads;
         let unordered = reads.iter().filter(|read| read.now().is_some() && !read.ordered);
         let names: Vec<&str> = unordered.map(|read| read.name).collect();

@@ -83,11 +83,11 @@ const OTHERS_SHARE: f64 = 0.2;
 impl Settings {
     /// What fits into the time on these CPUs: all that can be measured, if that is wanted and there is time, and else a line
     /// that says so.
-    pub fn within(seconds: f64, cpus: Vec<CpuId>, wants_cost: bool) -> (Self, Vec<String>) {
+    pub fn within(seconds: f64, cpus: Vec<CpuId>, with_cost: bool) -> (Self, Vec<String>) {
         let others_s = if cpus.len() > 1 { OTHERS_SHARE * seconds } else { 0.0 };
-        let cost = if wants_cost { Brief::within(seconds - others_s) } else { None };
+        let cost = if with_cost { Brief::within(seconds - others_s) } else { None };
         let net_s = if cost.is_some() { others_s } else { seconds } - VISIT_WORST_S;
-        let reduced = (wants_cost && cost.is_none()).then(|| {
+        let reduced = (with_cost && cost.is_none()).then(|| {
             "only reads that tell of the machine: the time is too short for all, in threads".to_owned()
         });
         (Self { cpus, budget_s: net_s.max(0.05), cost }, reduced.into_iter().collect())
@@ -120,8 +120,8 @@ impl Progress for Share<'_> {
 /// A CPU that may not be used; those measured until then are in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), AffinityError> {
     let Catalogue { reads, failed } = Catalogue::find(Scope::Machine, session.rate, CLOCK_PATIENCE);
-    let tell = |(name, reason)| format!("price of {name}: {reason}");
-    session.record.provenance.without.extend(failed.into_iter().map(tell));
+    let line = |(name, reason)| format!("price of {name}: {reason}");
+    session.record.provenance.without.extend(failed.into_iter().map(line));
     let mut cpus = settings.cpus.as_slice();
     if let (Some(brief), Some((&first, others))) = (&settings.cost, settings.cpus.split_first()) {
         cost(session, first, brief)?;

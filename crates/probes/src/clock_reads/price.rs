@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_that_beside_the_whole_core_and_the_other_is_told_beside_it() {
+    fn the_cost_is_that_beside_the_whole_core_and_the_other_is_reported_beside_it() {
         let price = Price::of(&batches(4_000, |_| 30.0), &LEVEL, 1).expect("enough batches");
         assert!((price.steps.value / 30.0 - 1.0).abs() < 0.003, "{:?}", price.steps);
         let slow = price.slow.as_ref().expect("every fourth");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_tells_cycles_only_where_they_are_known() {
+    fn a_document_states_cycles_only_where_they_are_known() {
         let price = Price::of(&batches(4_000, |_| 30.0), &LEVEL, 1).expect("enough batches");
         let read = Read::shared_word();
         let known = Scale { cycles_per_step: Some(3.0), ticks_per_ns: Some(2.5) };

@@ -24,7 +24,7 @@ const QUANTILE: f64 = 0.25;
 /// Batches beside the whole core without which a turn says nothing.
 const FAST_MIN: usize = 4;
 /// Pairs that are enough to end before the budget does.
-const PAIRS_WANTED: usize = 60;
+const PAIRS_ENOUGH: usize = 60;
 
 /// Who can change the kernel's clock source, and will put it back.
 pub trait ClockSources {
@@ -61,7 +61,7 @@ pub fn take_turns(
         Seen { batches: vec![vec![Batches::default(); reads.len()]; names.len()], ..Seen::default() };
     let started = Instant::now();
     let spent_s = || started.elapsed().as_secs_f64();
-    'blocks: while spent_s() < budget_s && (seen.halves as usize) < PAIRS_WANTED {
+    'blocks: while spent_s() < budget_s && (seen.halves as usize) < PAIRS_ENOUGH {
         let mut order: Vec<usize> = (0..names.len()).collect();
         random.shuffle(&mut order);
         for _ in 0..2 {

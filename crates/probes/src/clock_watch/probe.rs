@@ -73,8 +73,8 @@ impl<'a, S: CounterSource + Send> Prober<'a, S> {
     pub fn probe(&mut self, due_ns: u64, may_compare: impl Fn() -> bool) -> Pulse {
         let number = self.made;
         self.made += 1;
-        let wanted = self.pairs.get((number % self.pairs.len().max(1) as u64) as usize).copied();
-        let exchange = wanted.filter(|_| may_compare()).and_then(|pair| self.compare(pair, &may_compare));
+        let next = self.pairs.get((number % self.pairs.len().max(1) as u64) as usize).copied();
+        let exchange = next.filter(|_| may_compare()).and_then(|pair| self.compare(pair, &may_compare));
         let look_at_rtc = number.is_multiple_of(HARDWARE_CLOCK_EVERY);
         let hardware_clock_s = if look_at_rtc { hardware_clock_seconds(&Root::live()).ok() } else { None };
         let readings = (0..READINGS).filter_map(|_| self.clocks());

@@ -66,7 +66,7 @@ impl World {
             elapsed_ns: 3,
         };
         let boottime_ns = raw_ns + self.surroundings.asleep_ns.cast_unsigned();
-        self.watcher.hear(Pulse {
+        self.watcher.judge(Pulse {
             due_ns,
             raw_ns,
             ticks: at.wrapping_add_signed(self.counter_ahead_ticks),
@@ -103,7 +103,7 @@ fn a_healthy_machine_is_silent_for_hours_and_its_memory_does_not_grow() {
 }
 
 #[test]
-fn drift_is_told_once_and_a_step_each_time() {
+fn drift_is_reported_once_and_a_step_each_time() {
     let mut world = World::new(&[Fault::Rate { ppb: 100 }]);
     let (second, what) = world.first_within(60).expect("100 ppb");
     let ClockHappening::Counters { fault, rate_ppb, .. } = what else { panic!("{what:?}") };
@@ -123,7 +123,7 @@ fn drift_is_told_once_and_a_step_each_time() {
 }
 
 #[test]
-fn a_jump_that_two_exchanges_prove_is_told_and_what_was_hardly_watched_is_not_called_calm() {
+fn a_jump_that_two_exchanges_prove_is_reported_and_what_was_hardly_watched_is_not_called_calm() {
     let step = Fault::Step { at_ticks: 6 * HZ as u64, ticks: 5_000 };
     // Two of twelve probes see both counters: one before the jump and one after it.
     for seen in [[2, 10], [2, 3]] {
@@ -156,7 +156,7 @@ fn a_jump_that_two_exchanges_prove_is_told_and_what_was_hardly_watched_is_not_ca
 }
 
 #[test]
-fn an_offset_that_was_always_there_is_told_once() {
+fn an_offset_that_was_always_there_is_reported_once() {
     let mut world = World::new(&[Fault::Offset { ticks: -900 }]);
     let (_, what) = world.first_within(10).expect("an offset");
     assert!(matches!(what, ClockHappening::Counters { fault: ClockFault::Offset, .. }), "{what:?}");
@@ -164,7 +164,7 @@ fn an_offset_that_was_always_there_is_told_once() {
 }
 
 #[test]
-fn what_happens_around_the_counters_is_told_by_its_name() {
+fn what_happens_around_the_counters_is_reported_by_its_name() {
     let mut world = World::new(&[]);
     world.quiet(10);
     world.surroundings.clock_source = Some("hpet".to_owned());
@@ -189,7 +189,7 @@ fn what_happens_around_the_counters_is_told_by_its_name() {
 }
 
 #[test]
-fn a_hardware_clock_that_runs_on_without_us_is_told_and_one_that_is_set_with_the_time_is_not() {
+fn a_hardware_clock_that_runs_on_without_us_is_reported_and_one_that_is_set_with_the_time_is_not() {
     let pulse = |raw_s: u64, hardware_clock_s: u64, realtime_s: u64| Pulse {
         due_ns: raw_s * SECOND_NS,
         raw_ns: raw_s * SECOND_NS,
@@ -203,26 +203,26 @@ fn a_hardware_clock_that_runs_on_without_us_is_told_and_one_that_is_set_with_the
         exchange: None,
     };
     let mut watcher = Watcher::new(HZ, 1, 1, SECOND_NS);
-    assert!(watcher.hear(pulse(0, 1_000, 1_000)).is_empty());
-    assert!(watcher.hear(pulse(60, 1_061, 1_060)).is_empty(), "hardware clocks tell seconds");
-    let happened = watcher.hear(pulse(120, 4_720, 1_120));
+    assert!(watcher.judge(pulse(0, 1_000, 1_000)).is_empty());
+    assert!(watcher.judge(pulse(60, 1_061, 1_060)).is_empty(), "hardware clocks tell seconds");
+    let happened = watcher.judge(pulse(120, 4_720, 1_120));
     assert!(
         matches!(happened[..], [ClockHappening::HardwareClockMoved { s }] if s > 3_000.0),
         "{happened:?}"
     );
-    let happened = watcher.hear(pulse(180, 4_780, 4_780));
+    let happened = watcher.judge(pulse(180, 4_780, 4_780));
     assert!(matches!(happened[..], [ClockHappening::SystemTimeStepped { .. }]), "{happened:?}");
-    assert!(watcher.hear(pulse(240, 4_840, 4_840)).is_empty());
+    assert!(watcher.judge(pulse(240, 4_840, 4_840)).is_empty());
 }
 
 #[test]
-fn a_cpu_that_cannot_be_reached_is_told_once() {
+fn a_cpu_that_cannot_be_reached_is_reported_once() {
     let mut world = World::new(&[]);
     world.quiet(2);
     let mut lost = world.watcher.last().expect("two probes").clone();
     lost.exchange = Some(PairExchange { pair: PAIR, seen: Err((CpuId(1), "it went offline".to_owned())) });
-    assert!(matches!(world.watcher.hear(lost.clone())[..], [ClockHappening::Lost { .. }]));
-    assert!(world.watcher.hear(lost).is_empty());
+    assert!(matches!(world.watcher.judge(lost.clone())[..], [ClockHappening::Lost { .. }]));
+    assert!(world.watcher.judge(lost).is_empty());
 }
 
 /// The share of twelve seconds in which these exchanges were usable.

@@ -47,13 +47,8 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     Settings::planned(subject, seconds, [24, 50, 100], VISIT_WORST_S, run)
 }
 
-/// The windows of one CPU, in nanoseconds per step.
-#[derive(Debug, Clone, Default)]
-struct Loops {
-    multiply: Samples,
-    rotate: Samples,
-    port: Samples,
-}
+/// The windows of one CPU by loop, in the order of [`LOOPS`], in nanoseconds per step.
+type Loops = [Samples; 3];
 
 /// Measures the control loops of each CPU and adds them to the record.
 ///
@@ -121,7 +116,7 @@ impl ControlLoop {
 
 fn visit(sampler: &mut Sampler, loops: &mut Loops) {
     let rounds = LOOPS.map(|one| sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box((one.run)(rounds))));
-    let mut windows = [Windows::default(), Windows::default(), Windows::default()];
+    let mut windows = [(); LOOPS.len()].map(|()| Windows::default());
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;
@@ -130,16 +125,13 @@ fn visit(sampler: &mut Sampler, loops: &mut Loops) {
             windows.add(one.window(sampler, rounds));
         }
     }
-    let [multiply, rotate, port] = windows;
-    loops.multiply.add(multiply);
-    loops.rotate.add(rotate);
-    loops.port.add(port);
+    loops.iter_mut().zip(windows).for_each(|(samples, windows)| samples.add(windows));
 }
 
 /// Additions per multiply step of the best windows of each CPU: what an undisturbed core of that CPU can do.
-fn steps_ratio(loops: &Loops, port_quantile: f64) -> Option<f64> {
-    let port_ns = quantile(&loops.port.pooled(), port_quantile)?;
-    Some(quantile(&loops.multiply.pooled(), QUANTILE)? / port_ns)
+fn steps_ratio([multiply, _, port]: &Loops, port_quantile: f64) -> Option<f64> {
+    let port_ns = quantile(&port.pooled(), port_quantile)?;
+    Some(quantile(&multiply.pooled(), QUANTILE)? / port_ns)
 }
 
 /// Share of the core that each CPU has: its median against the best CPU of its kind.
@@ -161,9 +153,8 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
     for ((&cpu, own), share) in settings.cpus.iter().zip(loops).zip(shares) {
         let options = EstimateOptions::durations(u64::from(cpu.0));
         let aim = |what: &str| Aim { name: series_name(cpu, what), unit: "ns", half_width: HALF_WIDTH };
-        let multiply = own.multiply.measure(session, &options, aim("multiply"));
-        let rotate = own.rotate.measure(session, &options, aim("rotate"));
-        let port = own.port.measure(session, &options, aim(PORT_LOOP));
+        let [multiply, rotate, port] =
+            [0, 1, 2].map(|index| own[index].measure(session, &options, aim(LOOPS[index].series)));
         let (Some(multiply), Some(rotate), Some(port), Some(core_share)) = (multiply, rotate, port, share)
         else {
             continue;
@@ -184,9 +175,9 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
 }
 
 /// A line that says so when a CPU's share of its core has more than one state while its frequency has one.
-fn two_states(cpu: CpuId, loops: &Loops) -> Option<String> {
-    let port = modes(&loops.port.pooled());
-    if port.len() < 2 || modes(&loops.multiply.pooled()).len() > 1 {
+fn two_states(cpu: CpuId, [multiply, _, port]: &Loops) -> Option<String> {
+    let port = modes(&port.pooled());
+    if port.len() < 2 || modes(&multiply.pooled()).len() > 1 {
         return None;
     }
     let fastest = median(&[port[0].value])?;
@@ -203,11 +194,8 @@ mod tests {
 
     fn loops(multiply_ns: f64, port_ns: &[f64]) -> Loops {
         let samples = |values: &[f64]| Samples { visits: vec![values.to_vec()], dropped: 0 };
-        Loops {
-            multiply: samples(&vec![multiply_ns; port_ns.len()]),
-            rotate: samples(&vec![multiply_ns / 3.0; port_ns.len()]),
-            port: samples(port_ns),
-        }
+        let [multiply, rotate] = [multiply_ns, multiply_ns / 3.0].map(|ns| samples(&vec![ns; port_ns.len()]));
+        [multiply, rotate, samples(port_ns)]
     }
 
     #[test]

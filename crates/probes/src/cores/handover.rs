@@ -8,7 +8,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ use machine::CpuId;
 use stats::{Interval, Random, median, quantile_interval, sorted};
 
 use crate::probe::CpuPair;
+use crate::session::SessionError;
 
 /// Chunks of each arrangement: a tenth of a second in all.
 const CHUNKS: usize = 40;
@@ -53,10 +54,8 @@ pub struct Handovers {
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     /// Without optimisation nothing here is timed.
-    #[error(
-        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
-    )]
-    DebugBuild,
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
@@ -73,7 +72,7 @@ pub enum HandoverError {
 /// As [`HandoverError`] says; a debug build refuses.
 pub fn handovers(pair: CpuPair, seed: u64) -> Result<Handovers, HandoverError> {
     if cfg!(debug_assertions) {
-        return Err(HandoverError::DebugBuild);
+        return Err(SessionError::DebugBuild.into());
     }
     let _pinned = Pinned::to(pair.a)?;
     let partners = [Partner::on(pair.a)?, Partner::on(pair.b)?];
@@ -129,6 +128,24 @@ struct Partner {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Starts a thread that works on the CPU with what it is given.
+fn pinned_thread(
+    cpu: CpuId,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<Option<JoinHandle<()>>, HandoverError> {
+    let (ready, is_ready) = channel();
+    let thread = thread::Builder::new().spawn(move || match Pinned::to(cpu) {
+        Ok(_pinned) => {
+            // Nobody listens only if the other thread is gone.
+            let _ = ready.send(Ok(()));
+            work();
+        }
+        Err(error) => _ = ready.send(Err(error)),
+    })?;
+    is_ready.recv().unwrap_or(Ok(()))?;
+    Ok(Some(thread))
+}
+
 impl Partner {
     fn on(cpu: CpuId) -> Result<Self, HandoverError> {
         let table = Arc::new(Table {
@@ -137,12 +154,8 @@ impl Partner {
             quit: AtomicBool::new(false),
             cpu_ns: AtomicU64::new(0),
         });
-        let (ready, is_ready) = channel();
         let own = table.clone();
-        let thread = thread::Builder::new().spawn(move || answer(&own, cpu, &ready))?;
-        let partner = Self { table, thread: Some(thread) };
-        is_ready.recv().unwrap_or(Ok(()))?;
-        Ok(partner)
+        Ok(Self { table, thread: pinned_thread(cpu, move || answer(&own))? })
     }
 
     fn chunk(&self) -> io::Result<Chunk> {
@@ -174,6 +187,7 @@ impl Drop for Partner {
 struct Crowd {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<()>>,
+    _partner: Partner,
 }
 
 struct Orders {
@@ -191,23 +205,10 @@ impl Crowd {
             run: AtomicBool::new(false),
             quit: AtomicBool::new(false),
         });
-        let (ready, is_ready) = channel();
-        let own = orders.clone();
-        let thread = thread::Builder::new().spawn(move || {
-            let begun = Pinned::to(pair.a)
-                .map_err(HandoverError::from)
-                .and_then(|pinned| Ok((pinned, Partner::on(pair.b)?)));
-            match begun {
-                Ok((_pinned, partner)) => {
-                    let _ = ready.send(Ok(()));
-                    own.obey(&partner.table);
-                }
-                Err(error) => _ = ready.send(Err(error)),
-            }
-        })?;
-        let crowd = Self { orders, thread: Some(thread) };
-        is_ready.recv().unwrap_or(Ok(()))?;
-        Ok(crowd)
+        let partner = Partner::on(pair.b)?;
+        let (own, table) = (orders.clone(), partner.table.clone());
+        let thread = pinned_thread(pair.a, move || own.obey(&table))?;
+        Ok(Self { orders, thread, _partner: partner })
     }
 
     fn start(&mut self) -> io::Result<()> {
@@ -247,16 +248,7 @@ impl Drop for Crowd {
     }
 }
 
-fn answer(table: &Table, cpu: CpuId, ready: &Sender<Result<(), AffinityError>>) {
-    // Nobody listens only if the other thread is gone.
-    let _pinned = match Pinned::to(cpu) {
-        Ok(pinned) => pinned,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return;
-        }
-    };
-    let _ = ready.send(Ok(()));
+fn answer(table: &Table) {
     table.cpu_ns.store(thread_cpu_time_ns(), Ordering::Release);
     for trip in 1_u64.. {
         if table.there.wait().is_err() || table.quit.load(Ordering::Acquire) {
@@ -287,6 +279,6 @@ mod tests {
         let found = partner.chunk().expect("it answers");
         assert!(found.ns > 0.0 && found.cpu_ns > 0.0);
         let mut crowd = Crowd::on(CpuPair { a: cpu, b: cpu }).expect("two more threads");
-        crowd.start().and_then(|()| crowd.stop()).expect("it stops when it is told to");
+        crowd.start().and_then(|()| crowd.stop()).expect("it stops when it may not go on");
     }
 }

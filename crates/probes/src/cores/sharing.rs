@@ -213,7 +213,7 @@ const RUN: u32 = 1;
 /// What the two threads write for each other.
 #[derive(Debug, Default)]
 struct Board {
-    wanted: Alone<AtomicU32>,
+    state: Alone<AtomicU32>,
     /// Reports of progress.
     progress: Alone<AtomicU64>,
     /// How often the partner went to sleep.
@@ -221,15 +221,15 @@ struct Board {
 }
 
 impl Board {
-    /// The partner: runs the loop when wanted and sleeps when not, until the visit ends.
+    /// The partner: runs the loop or sleeps, as the board says, until the visit ends.
     fn partner(&self, link: &Link, load: &mut Load<'_>, rounds: u64) {
         while !link.aborted() {
-            if self.wanted.0.load(Ordering::Acquire) == RUN {
+            if self.state.0.load(Ordering::Acquire) == RUN {
                 load.run(rounds);
                 self.progress.0.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.slept.0.fetch_add(1, Ordering::Release);
-                while self.wanted.0.load(Ordering::Acquire) == SLEEP && !link.aborted() {
+                while self.state.0.load(Ordering::Acquire) == SLEEP && !link.aborted() {
                     thread::park();
                 }
             }
@@ -239,7 +239,7 @@ impl Board {
     /// Wakes the partner and waits until it runs; false if it never does.
     fn start(&self, link: &Link, partner: &Thread) -> bool {
         let before = self.progress.0.load(Ordering::Relaxed);
-        self.wanted.0.store(RUN, Ordering::Release);
+        self.state.0.store(RUN, Ordering::Release);
         partner.unpark();
         link.wait(|| self.progress.0.load(Ordering::Relaxed) > before + 1)
     }
@@ -247,7 +247,7 @@ impl Board {
     /// Sends the partner to sleep and waits until it is about to; false if it never is.
     fn stop(&self, link: &Link) -> bool {
         let before = self.slept.0.load(Ordering::Acquire);
-        self.wanted.0.store(SLEEP, Ordering::Release);
+        self.state.0.store(SLEEP, Ordering::Release);
         link.wait(|| self.slept.0.load(Ordering::Acquire) > before)
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct EpochEstimate {
     pub(super) spread: Spread,
 }
 
-/// All that epochs say of a row.
+/// All that epochs state of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     /// What differences are measured against.
@@ -43,7 +43,7 @@ pub(super) struct Row {
     /// Rows of the same number scatter alike.
     pub(super) group: u32,
     /// By epoch, in their order.
-    pub(super) said: Vec<EpochEstimate>,
+    pub(super) epochs: Vec<EpochEstimate>,
 }
 
 /// A row's value, and which epoch stands for what was not judged.
@@ -51,7 +51,7 @@ pub(super) struct Row {
 pub(super) struct Judged {
     pub(super) value: f64,
     pub(super) spread: Spread,
-    /// The epoch nearest to the value, as an index into what was said.
+    /// The epoch nearest to the value, as an index into the epochs.
     pub(super) nearest: usize,
 }
 
@@ -64,7 +64,7 @@ enum Axis {
 
 impl Axis {
     fn of(row: &Row, noise: Noise) -> Self {
-        let is_positive = row.said.iter().all(|said| said.value > 0.0 && said.value.is_finite());
+        let is_positive = row.epochs.iter().all(|epoch| epoch.value > 0.0 && epoch.value.is_finite());
         if is_positive && (noise != Noise::Both || row.scale <= 0.0) {
             Self::Logarithm
         } else {
@@ -87,11 +87,11 @@ impl Axis {
     }
 
     /// A distance below and above a value, in places.
-    fn reach(self, said: &EpochEstimate) -> [f64; 2] {
-        let [below, above] = said.reach.map(|reach| if reach.is_finite() { reach.max(0.0) } else { 0.0 });
+    fn reach(self, epoch: &EpochEstimate) -> [f64; 2] {
+        let [below, above] = epoch.reach.map(|reach| if reach.is_finite() { reach.max(0.0) } else { 0.0 });
         match self {
             // As far down as up in logarithms: an interval that reaches to zero must not reach to nothing.
-            Self::Logarithm => [below, above].map(|reach| (reach / said.value).ln_1p()),
+            Self::Logarithm => [below, above].map(|reach| (reach / epoch.value).ln_1p()),
             Self::Scale(scale) => [below / scale, above / scale],
         }
     }
@@ -111,7 +111,7 @@ impl<'a> Judge<'a> {
         let mut by_group: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for row in rows {
             let axis = Axis::of(row, estimator.noise);
-            let places: Vec<f64> = row.said.iter().map(|said| axis.place(said.value)).collect();
+            let places: Vec<f64> = row.epochs.iter().map(|epoch| axis.place(epoch.value)).collect();
             if let Some(deviation) = deviation(&places) {
                 let typical = MEDIAN_SAMPLE_DEVIATION.get(places.len() - 2).copied().unwrap_or(1.0);
                 by_group.entry(row.group).or_default().push(deviation / typical);
@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
     /// The row's value and its spread; `None` if no epoch said anything.
     pub(super) fn judge(&self, row: &Row) -> Option<Judged> {
         let axis = Axis::of(row, self.estimator.noise);
-        let values: Vec<f64> = row.said.iter().map(|said| said.value).collect();
+        let values: Vec<f64> = row.epochs.iter().map(|epoch| epoch.value).collect();
         let value = self.estimator.joined(&values)?;
         let places: Vec<f64> = values.iter().map(|&value| axis.place(value)).collect();
         let place = axis.place(value);
@@ -148,17 +148,17 @@ impl<'a> Judge<'a> {
                 .any(|state| state.count * 2 > places.len() && state.low <= place && place <= state.high),
         };
         let half_width = reach[0].max(reach[1]);
-        let doubted = row.said.iter().filter(|said| said.spread.quality == Quality::Unstable).count();
+        let doubted = row.epochs.iter().filter(|epoch| epoch.spread.quality == Quality::Unstable).count();
         let is_doubted = self.estimator.noise == Noise::Takes && doubted * 2 > places.len();
         let quality = Limits::of_cores(self.estimator.half_width).quality(half_width, stands && !is_doubted);
-        let count = |of: fn(&Spread) -> usize| row.said.iter().map(|said| of(&said.spread)).sum();
+        let count = |of: fn(&Spread) -> usize| row.epochs.iter().map(|epoch| of(&epoch.spread)).sum();
         let spread = Spread {
             interval,
             mappings: count(|spread| spread.mappings),
             windows: count(|spread| spread.windows),
             dropped: count(|spread| spread.dropped),
             quality,
-            modes: modes(&states, axis, places.len(), &row.said[nearest].spread),
+            modes: modes(&states, axis, places.len(), &row.epochs[nearest].spread),
             raw: None,
             epochs: values,
             estimator: self.estimator.to_string(),
@@ -187,8 +187,8 @@ fn standard_error(deviation: f64, epochs: usize) -> f64 {
 
 /// How far the value may lie from the truth by what each epoch saw within it.
 fn within(row: &Row, axis: Axis, side: usize) -> f64 {
-    let squares: f64 = row.said.iter().map(|said| axis.reach(said)[side].powi(2)).sum();
-    standard_error((squares / row.said.len() as f64).sqrt(), row.said.len())
+    let squares: f64 = row.epochs.iter().map(|epoch| axis.reach(epoch)[side].powi(2)).sum();
+    standard_error((squares / row.epochs.len() as f64).sqrt(), row.epochs.len())
 }
 
 fn deviation(places: &[f64]) -> Option<f64> {
@@ -216,7 +216,7 @@ fn states(row: &Row, axis: Axis, places: &[f64]) -> Vec<State> {
     let mut states: Vec<State> = Vec::new();
     let mut reached = f64::NEG_INFINITY;
     for index in order {
-        let [below, above] = axis.reach(&row.said[index]);
+        let [below, above] = axis.reach(&row.epochs[index]);
         let place = places[index];
         match states.last_mut() {
             Some(state) if place - state.high <= STATE_DISTANCE || place - below <= reached => {

@@ -207,7 +207,7 @@ pub(super) fn merge(base: &mut Record, parts: &[Part]) {
 /// The same row as epochs have it.
 struct Met<'a, R> {
     rows: Vec<&'a R>,
-    said: Vec<EpochEstimate>,
+    epochs: Vec<EpochEstimate>,
     raw: Option<usize>,
 }
 
@@ -222,7 +222,7 @@ fn list<R: Row>(estimator: &Estimator, parts: &[Part], of: fn(&Record) -> &Vec<R
         .map(|met| judge::Row {
             scale: middle(&met.rows, R::scale),
             group: met.rows[0].group(),
-            said: met.said.clone(),
+            epochs: met.epochs.clone(),
         })
         .collect();
     let judge = Judge::of(estimator, &judged);
@@ -262,9 +262,9 @@ fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> 
                 after += 1;
             }
             let met =
-                found.entry(key).or_insert_with(|| Met { rows: Vec::new(), said: Vec::new(), raw: None });
+                found.entry(key).or_insert_with(|| Met { rows: Vec::new(), epochs: Vec::new(), raw: None });
             met.rows.push(row);
-            met.said.push(said(estimator, part, row));
+            met.epochs.push(epoch_estimate(estimator, part, row));
             let mut raw = row.spread().raw;
             part.move_raw(&mut raw);
             met.raw = met.raw.or(raw);
@@ -274,7 +274,7 @@ fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> 
 }
 
 /// The value of an epoch by the estimator of its class, and how far its own interval reaches.
-fn said<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> EpochEstimate {
+fn epoch_estimate<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> EpochEstimate {
     let (stated, spread) = (row.value(), row.spread());
     let raw = spread.raw.and_then(|index| part.record.raw.get(index));
     let windows: Vec<f64> =

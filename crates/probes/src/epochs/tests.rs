@@ -135,7 +135,7 @@ fn epochs_in_two_states_are_listed_and_unstable_unless_most_agree() {
 }
 
 #[test]
-fn a_probe_is_done_if_any_epoch_did_it_and_the_others_are_told() {
+fn a_probe_is_done_if_any_epoch_did_it_and_the_others_are_reported() {
     let with = |outcome| {
         let mut record = epoch(&[]);
         record.plan.entries.push(entry(outcome));

@@ -11,11 +11,11 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope};
 
-use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
+use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, largest_block};
 use crate::session::Session;
@@ -85,8 +85,6 @@ pub struct Settings {
     pub rounds_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a point is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Kernels {
@@ -114,13 +112,7 @@ impl Settings {
 
     /// The check-up: to 1 GiB.
     pub fn check_up() -> Self {
-        Self {
-            kernels: Kernels::Widest,
-            largest: Bytes::GIB,
-            rounds_max: 10,
-            budget_s: 0.0,
-            half_width: 0.02,
-        }
+        Self { kernels: Kernels::Widest, largest: Bytes::GIB, rounds_max: 10, budget_s: 0.0 }
     }
 
     /// `--full`: every kernel.
@@ -275,7 +267,12 @@ impl<'s> Curves<'s> {
             if session.must_stop() {
                 return Ok(());
             }
-            let mut memory = match map_for_group(session, &self.cpus, self.largest_part_bytes) {
+            let mut memory = match map_for_group(
+                session,
+                &self.cpus,
+                vec![None; self.cpus.len()],
+                self.largest_part_bytes,
+            ) {
                 // There is no time to use it.
                 Err(error) if error.is_broken_off() => return Ok(()),
                 mapped => mapped?,
@@ -296,7 +293,7 @@ impl<'s> Curves<'s> {
     fn chosen(&self, round: u32, session: &mut Session<'_>) -> Vec<usize> {
         let judge = self.judge();
         let mut chosen: Vec<usize> = (0..self.points.len())
-            .filter(|&index| round < FULL_ROUNDS || judge.wants_more(&self.points[index].series))
+            .filter(|&index| round < FULL_ROUNDS || judge.needs_more(&self.points[index].series))
             .collect();
         session.random.shuffle(&mut chosen);
         chosen
@@ -329,7 +326,7 @@ impl<'s> Curves<'s> {
     }
 
     fn judge(&self) -> Judge {
-        Judge::of(Kind::Rate, self.settings.half_width, self.points.iter().map(|point| &point.series))
+        Judge::of(Kind::Rate, HALF_WIDTH, self.points.iter().map(|point| &point.series))
     }
 
     /// Adds every point that has a value to the record.

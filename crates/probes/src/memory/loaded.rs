@@ -16,8 +16,8 @@ use record::{LoadedLatency, Spread};
 use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
-use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use super::{HALF_WIDTH, MemoryError};
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::room::{beyond_caches, claimed_cache, claimed_caches_together};
@@ -64,20 +64,12 @@ pub struct Settings {
     pub quads_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a point is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Settings {
     /// The check-up: loaders read, as Intel's tool does by default.
     pub fn check_up() -> Self {
-        Self {
-            operation: Operation::Read,
-            block_max: Bytes(128 << 20),
-            quads_max: 6,
-            budget_s: 0.0,
-            half_width: 0.02,
-        }
+        Self { operation: Operation::Read, block_max: Bytes(128 << 20), quads_max: 6, budget_s: 0.0 }
     }
 
     /// `--full`: loaders also write.
@@ -287,7 +279,7 @@ fn judged(
     points: &[Point],
     pages: Pages,
 ) -> Vec<LoadedLatency> {
-    let judge = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.latency));
+    let judge = Judge::of(Kind::Duration, HALF_WIDTH, points.iter().map(|point| &point.latency));
     let page = page_bytes(PageRequest::Huge, &[pages]);
     let mut loaded = Vec::new();
     for point in points {

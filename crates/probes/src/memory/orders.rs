@@ -12,8 +12,8 @@ use kernels::{Chain, LOADS_PER_ROUND, Layout, Order};
 use machine::{Bytes, Machine};
 use record::{ChaseOrder, OrderedLatency};
 
-use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
+use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{beyond_caches, claimed_cache, line_bytes};
 use crate::sampler::{Sampler, Visit, VisitPlan};
@@ -57,8 +57,6 @@ pub struct Settings {
     pub rounds_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a point is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Settings {
@@ -69,7 +67,7 @@ impl Settings {
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self { block_max: Bytes(128 << 20), rounds_max: 10, budget_s: 0.0, half_width: 0.02 }
+        Self { block_max: Bytes(128 << 20), rounds_max: 10, budget_s: 0.0 }
     }
 
     /// `--full`.
@@ -127,7 +125,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let result = rounds(session, settings, &mut sampler, &mut points, block);
     session.absorb(&mut sampler);
     drop(pinned);
-    keep(session, settings, cpu, block, &points);
+    keep(session, cpu, block, &points);
     result
 }
 
@@ -144,8 +142,8 @@ fn rounds(
     let cache_lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / stride_bytes as u64;
     let steps = Steps { stride_bytes, cache_lines };
     for round in 0..settings.rounds_max {
-        let judge = judge(settings, points);
-        if round > 1 && !points.iter().any(|point| judge.wants_more(&point.series)) {
+        let judge = judge(points);
+        if round > 1 && !points.iter().any(|point| judge.needs_more(&point.series)) {
             break;
         }
         let is_base_first = session.random.next_u64() >> 63 == 0;
@@ -208,18 +206,12 @@ fn visit(
     Some(visit)
 }
 
-fn judge(settings: &Settings, points: &[Point]) -> Judge {
-    Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.series))
+fn judge(points: &[Point]) -> Judge {
+    Judge::of(Kind::Duration, HALF_WIDTH, points.iter().map(|point| &point.series))
 }
 
-fn keep(
-    session: &mut Session<'_>,
-    settings: &Settings,
-    cpu: machine::CpuId,
-    block_bytes: Bytes,
-    points: &[Point],
-) {
-    let judge = judge(settings, points);
+fn keep(session: &mut Session<'_>, cpu: machine::CpuId, block_bytes: Bytes, points: &[Point]) {
+    let judge = judge(points);
     for point in points {
         let Some(judged) = judge.judge(&point.series) else { continue };
         let page_bytes = page_bytes(point.request, &point.pages);

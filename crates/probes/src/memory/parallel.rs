@@ -13,8 +13,8 @@ use kernels::{
 use machine::{Bytes, Machine};
 use record::ParallelChase;
 
-use super::MemoryError;
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
+use super::{HALF_WIDTH, MemoryError};
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{beyond_caches, claimed_cache};
@@ -60,8 +60,6 @@ pub struct Settings {
     pub mappings_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a point is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Settings {
@@ -72,7 +70,6 @@ impl Settings {
             block_max: Bytes(128 << 20),
             mappings_max: 2,
             budget_s: 0.0,
-            half_width: 0.02,
         }
     }
 
@@ -110,7 +107,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let result = mappings(session, settings, &mut sampler, block, &mut points, &mut given);
     session.absorb(&mut sampler);
     drop(pinned);
-    let judge = Judge::of(Kind::Duration, settings.half_width, points.iter());
+    let judge = Judge::of(Kind::Duration, HALF_WIDTH, points.iter());
     let page_bytes = page_bytes(PageRequest::Huge, &given);
     for (&chains, series) in settings.chains.iter().zip(&points) {
         let Some(judged) = judge.judge(series) else { continue };

@@ -185,7 +185,7 @@ impl Judge {
     }
 
     /// True if more visits would help: the interval is still wider than aimed for.
-    pub(super) fn wants_more(&self, series: &Series) -> bool {
+    pub(super) fn needs_more(&self, series: &Series) -> bool {
         self.estimate(series).is_none_or(|found| found.relative_half_width() > self.target)
     }
 
@@ -257,7 +257,7 @@ mod tests {
                 } else {
                     judge.judge(point)
                 };
-                (judged.expect("windows"), judge.wants_more(point))
+                (judged.expect("windows"), judge.needs_more(point))
             }));
         }
         saved::check("series", &found);
@@ -322,11 +322,11 @@ mod tests {
     }
 
     #[test]
-    fn a_point_without_windows_has_no_value_and_wants_more() {
+    fn a_point_without_windows_has_no_value_and_needs_more() {
         let series = Series { visits: vec![PointVisit { dropped: 7, ..PointVisit::default() }] };
         let judge = Judge::of(Kind::Rate, 0.02, [&series].into_iter());
         assert_eq!(judge.judge(&series), None);
-        assert!(judge.wants_more(&series));
+        assert!(judge.needs_more(&series));
     }
 
     #[test]

@@ -8,8 +8,7 @@ pub mod check_up;
 mod choice;
 mod equality;
 mod keep;
-mod load;
-mod scaling;
+mod several_cpus;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -23,9 +22,9 @@ use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
-use super::MemoryError;
 use super::series::{PointVisit, Series};
 use super::worker_group::{CHUNKS_PER_WINDOW, FILL_BYTE, GroupMemory, StreamJob, stream_visit};
+use super::{HALF_WIDTH, MemoryError};
 use crate::cores::transfer;
 use crate::memory::mapped;
 use crate::probe::CpuPair;
@@ -51,8 +50,6 @@ const CHASE_WINDOW_NS: f64 = 200_000.0;
 const CHASE_ROUNDS_MIN: u64 = 40;
 /// Windows of a stream per visit; a window sweeps 16 MiB.
 const STREAM_WINDOWS: usize = 6;
-/// Half-width at which a value counts as converged.
-const HALF_WIDTH: f64 = 0.02;
 
 /// Share of the budget in which several CPUs of a package work at once.
 const SCALING_SHARE: f64 = 0.15;
@@ -78,10 +75,8 @@ pub struct Settings {
     pub planted: Option<(CpuId, f64)>,
     /// What is streamed.
     pub streams: Streams,
-    /// Whether a line is moved between the CPUs.
-    pub with_transfer: bool,
-    /// Whether latency under load is measured.
-    pub with_load: bool,
+    /// Whether a line is moved between the CPUs and latency under load is measured: a check-up has probes for both.
+    pub on_its_own: bool,
 }
 
 /// What is streamed to and from each node.
@@ -114,8 +109,8 @@ impl Settings {
 
     /// Share of the budget that is left for latency and bandwidth of single CPUs.
     fn single_share(&self) -> f64 {
-        let of = |is_measured: bool, share: f64| if is_measured { share } else { 0.0 };
-        1.0 - SCALING_SHARE - of(self.with_transfer, TRANSFER_SHARE) - of(self.with_load, LOAD_SHARE)
+        let left = 1.0 - SCALING_SHARE;
+        if self.on_its_own { left - TRANSFER_SHARE - LOAD_SHARE } else { left }
     }
 
     /// The node that memory is bound to: without several there is nothing to bind to, and often no leave to do so.
@@ -171,12 +166,15 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let mut table = Table::new(session, settings);
     let result = table.measure(session);
     let (line_transfer, refused) =
-        if settings.with_transfer { transfers(session, settings) } else { Default::default() };
+        if settings.on_its_own { transfers(session, settings) } else { Default::default() };
     table.without.extend(refused);
-    let (scaling, refused) = scaling::run(session, settings, settings.budget_s * SCALING_SHARE);
+    let (scaling, refused) = several_cpus::bandwidth(session, settings, settings.budget_s * SCALING_SHARE);
     table.without.extend(refused);
-    let (loaded, refused) =
-        if settings.with_load { load::run(session, settings, table.block) } else { Default::default() };
+    let (loaded, refused) = if settings.on_its_own {
+        several_cpus::latency_under_load(session, settings, table.block)
+    } else {
+        Default::default()
+    };
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         subjects: settings.subjects.clone(),
@@ -289,12 +287,12 @@ impl<'s> Table<'s> {
     fn lay(&mut self, session: &mut Session<'_>) -> Result<Option<Vec<Option<NodeMemory>>>, MemoryError> {
         let mut memories: Vec<Option<NodeMemory>> = Vec::new();
         let is_first = self.laps == 0;
-        let wanted: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
+        let nodes: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
             [] => vec![None],
             nodes => nodes.iter().copied().map(Some).collect(),
         };
         let mut refused = None;
-        for node in wanted {
+        for node in nodes {
             let laid = memories.iter_mut().flatten().next();
             match self.lay_one(session, node, laid) {
                 // There is no time to use any of them.
@@ -421,9 +419,9 @@ fn share_of(pages: &BTreeMap<NodeId, usize>, node: NodeId) -> Option<f64> {
 fn block(machine: &Machine, nodes: usize) -> Bytes {
     let blocks = 2 * nodes.max(1) as u64;
     let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
-    let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
-    let room = crate::room::largest_block(machine, Bytes(wanted.0 * blocks));
-    Bytes((room.0 / blocks).min(wanted.0) >> 21 << 21).max(Bytes(2 << 20))
+    let beyond_caches = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
+    let room = crate::room::largest_block(machine, Bytes(beyond_caches.0 * blocks));
+    Bytes((room.0 / blocks).min(beyond_caches.0) >> 21 << 21).max(Bytes(2 << 20))
 }
 
 /// Triad first: it is what sockets are compared by.
@@ -466,8 +464,7 @@ mod tests {
                 budget_s: 0.0,
                 planted: None,
                 streams: Streams::All,
-                with_transfer: true,
-                with_load: true,
+                on_its_own: true,
             };
             settings.usual_budget_s(&Machine::default()).round() as u32
         };
@@ -475,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_which_the_kernel_tells_nothing_lie_nowhere_in_particular() {
+    fn pages_of_which_the_kernel_shows_nothing_lie_nowhere_in_particular() {
         let share = |pages: &[(u32, usize)]| {
             share_of(&pages.iter().map(|&(node, count)| (NodeId(node), count)).collect(), NodeId(1))
         };

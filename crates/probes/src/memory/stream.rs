@@ -11,11 +11,11 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, StreamResult};
 
-use super::MemoryError;
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     CHUNKS_PER_WINDOW, GroupMemory, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
+use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, claimed_caches_together, largest_block};
 use crate::session::Session;
@@ -77,8 +77,6 @@ pub struct Settings {
     pub rounds_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of the interval at which a result is done, as a share of its value.
-    pub half_width: f64,
 }
 
 impl Kernels {
@@ -88,12 +86,12 @@ impl Kernels {
             Self::TriadAndCopy => &[Operation::Triad, Operation::Copy],
             Self::All => &[Operation::Triad, Operation::Copy, Operation::Scale, Operation::Add],
         };
-        let wanted = operations.iter().flat_map(|&operation| {
+        let widest = operations.iter().flat_map(|&operation| {
             [Store::Plain, Store::NonTemporal].map(|store| StreamKernel::widest(operation, store))
         });
         let scalar = StreamKernel { operation: Operation::Triad, isa: Isa::ScalarF64, store: Store::Plain }
             .available();
-        wanted.flatten().chain(scalar.filter(|_| self == Self::All)).collect()
+        widest.flatten().chain(scalar.filter(|_| self == Self::All)).collect()
     }
 }
 
@@ -105,13 +103,7 @@ impl Settings {
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self {
-            kernels: Kernels::TriadAndCopy,
-            array_max: Bytes(256 << 20),
-            rounds_max: 20,
-            budget_s: 0.0,
-            half_width: 0.02,
-        }
+        Self { kernels: Kernels::TriadAndCopy, array_max: Bytes(256 << 20), rounds_max: 20, budget_s: 0.0 }
     }
 
     /// `--full`: all four, larger arrays.
@@ -121,8 +113,8 @@ impl Settings {
 
     /// Bytes of the three arrays for a claimed cache, as far as there is room.
     fn block(&self, machine: &Machine, cache: Bytes) -> Bytes {
-        let wanted = (cache.0 * CACHES_PER_ARRAY).min(self.array_max.0) * ARRAYS;
-        largest_block(machine, Bytes(wanted.max(SMALLEST_BLOCK.0)))
+        let bytes = (cache.0 * CACHES_PER_ARRAY).min(self.array_max.0) * ARRAYS;
+        largest_block(machine, Bytes(bytes.max(SMALLEST_BLOCK.0)))
     }
 
     /// The largest block it maps.
@@ -270,12 +262,12 @@ impl Table<'_> {
     }
 
     fn all_done(&self) -> bool {
-        self.points.iter().all(|point| !self.judge(point.team.scope).wants_more(&point.series))
+        self.points.iter().all(|point| !self.judge(point.team.scope).needs_more(&point.series))
     }
 
     fn judge(&self, scope: Scope) -> Judge {
         let of_scope = self.points.iter().filter(|point| point.team.scope == scope);
-        Judge::of(Kind::Rate, self.settings.half_width, of_scope.map(|point| &point.series))
+        Judge::of(Kind::Rate, HALF_WIDTH, of_scope.map(|point| &point.series))
     }
 
     /// Maps a block, a part by each of `touched_by`, and visits the points chosen in shuffled order on it.
@@ -292,7 +284,7 @@ impl Table<'_> {
         let Some(&first) = chosen.first() else { return Ok(()) };
         let part_bytes =
             self.points[first].block.0 as usize / touched_by.len() / PART_STEP_BYTES * PART_STEP_BYTES;
-        let mut memory = match map_for_group(session, touched_by, part_bytes) {
+        let mut memory = match map_for_group(session, touched_by, vec![None; touched_by.len()], part_bytes) {
             // There is no time to use it.
             Err(error) if error.is_broken_off() => return Ok(()),
             mapped => mapped?,

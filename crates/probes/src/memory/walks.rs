@@ -22,6 +22,8 @@ use crate::room::largest_block;
 use crate::sampler::Visit;
 use crate::session::{Budget, Session};
 
+/// Half-width of a difference at which a point is done, as a share of the spread chain's latency.
+const HALF_WIDTH: f64 = 0.03;
 /// Passes that visit every page count.
 const FULL_PASSES: u32 = 2;
 /// A visit builds two chains and takes its pairs in about this long at most, in seconds.
@@ -52,8 +54,6 @@ pub struct Settings {
     pub passes_max: u32,
     /// Time for everything, in seconds.
     pub budget_s: f64,
-    /// Half-width of a difference at which a point is done, as a share of the spread chain's latency.
-    pub half_width: f64,
 }
 
 impl Settings {
@@ -64,7 +64,7 @@ impl Settings {
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self { pages_max: 8_192, passes_max: 6, budget_s: 0.0, half_width: 0.03 }
+        Self { pages_max: 8_192, passes_max: 6, budget_s: 0.0 }
     }
 
     /// `--full`: further, and longer.
@@ -75,8 +75,8 @@ impl Settings {
     /// Memory of one mapping, rounded up to whole MiB.
     fn block(&self, machine: &Machine) -> Bytes {
         let spacing = Spacing::of(machine);
-        let wanted = spacing.mapping_bytes(self.pages_max) as u64;
-        largest_block(machine, Bytes(wanted.next_multiple_of(Bytes::MIB.0)))
+        let bytes = spacing.mapping_bytes(self.pages_max) as u64;
+        largest_block(machine, Bytes(bytes.next_multiple_of(Bytes::MIB.0)))
     }
 
     /// Time it may take at most, in seconds: the budget and one visit.
@@ -123,7 +123,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
                 mapping => mapping?,
             };
         given.push(mapping.pages());
-        let mut order: Vec<usize> = chosen(&points, pass, settings);
+        let mut order: Vec<usize> = chosen(&points, pass);
         session.random.shuffle(&mut order);
         for index in order {
             if budget.is_over(session) {
@@ -147,23 +147,23 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
             points[index].packed.visits.push(visit(pairs.packed_ns.clone()));
             budget.show(session);
         }
-        insert_refinements(&mut counts, &mut points, settings);
+        insert_refinements(&mut counts, &mut points);
     }
     session.absorb(&mut sampler);
     drop(pinned);
-    keep(session, settings, cpu, &counts, &points, page_bytes(PageRequest::Base, &given));
+    keep(session, cpu, &counts, &points, page_bytes(PageRequest::Base, &given));
     Ok(())
 }
 
 /// Points of a pass: first all, later those that are new or not narrow enough.
-fn chosen(points: &[Point], pass: u32, settings: &Settings) -> Vec<usize> {
-    let judge = Judge::of(Kind::Difference, settings.half_width, points.iter().map(|point| &point.delta));
-    let scale = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.spread));
+fn chosen(points: &[Point], pass: u32) -> Vec<usize> {
+    let judge = Judge::of(Kind::Difference, HALF_WIDTH, points.iter().map(|point| &point.delta));
+    let scale = Judge::of(Kind::Duration, HALF_WIDTH, points.iter().map(|point| &point.spread));
     let is_wide = |point: &Point| {
         let of_spread = scale.judge(&point.spread).map_or(1.0, |judged| judged.value);
         judge
             .judge_against(&point.delta, of_spread)
-            .is_none_or(|judged| judged.spread.interval.half_width() > settings.half_width * of_spread)
+            .is_none_or(|judged| judged.spread.interval.half_width() > HALF_WIDTH * of_spread)
     };
     (0..points.len())
         .filter(|&index| {
@@ -174,8 +174,8 @@ fn chosen(points: &[Point], pass: u32, settings: &Settings) -> Vec<usize> {
 }
 
 /// Adds page counts between neighbours that differ.
-fn insert_refinements(counts: &mut Vec<usize>, points: &mut Vec<Point>, settings: &Settings) {
-    let judge = Judge::of(Kind::Difference, settings.half_width, points.iter().map(|point| &point.delta));
+fn insert_refinements(counts: &mut Vec<usize>, points: &mut Vec<Point>) {
+    let judge = Judge::of(Kind::Difference, HALF_WIDTH, points.iter().map(|point| &point.delta));
     let deltas: Vec<Option<f64>> =
         points.iter().map(|point| judge.judge(&point.delta).map(|judged| judged.value)).collect();
     for count in refined(counts, &deltas) {
@@ -191,14 +191,12 @@ fn series_name(pages: usize) -> String {
 
 fn keep(
     session: &mut Session<'_>,
-    settings: &Settings,
     cpu: machine::CpuId,
     counts: &[usize],
     points: &[Point],
     page_bytes: Bytes,
 ) {
-    let of =
-        |kind, part: fn(&Point) -> &Series| Judge::of(kind, settings.half_width, points.iter().map(part));
+    let of = |kind, part: fn(&Point) -> &Series| Judge::of(kind, HALF_WIDTH, points.iter().map(part));
     let (delta, spread, packed) = (
         of(Kind::Difference, |point| &point.delta),
         of(Kind::Duration, |point| &point.spread),
@@ -298,8 +296,8 @@ mod tests {
             measured.spread.visits.push(visit(5.0));
         }
         let points = [measured, Point::default()];
-        assert_eq!(chosen(&points, 0, &Settings::check_up()), [0, 1]);
-        assert_eq!(chosen(&points, 2, &Settings::check_up()), [1]);
+        assert_eq!(chosen(&points, 0), [0, 1]);
+        assert_eq!(chosen(&points, 2), [1]);
     }
 
     #[test]

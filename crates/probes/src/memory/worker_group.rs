@@ -18,8 +18,7 @@ use crate::rendezvous::Alone;
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
-    FILL_BYTE, GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, map_for_group_on, stream_visit,
-    worst_case_visit_s,
+    FILL_BYTE, GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 
 /// Parts of one window.
@@ -287,7 +286,7 @@ mod tests {
             let met = host::live::with_threads_left(left, || {
                 on_each(samplers, vec![(); 2], soon(), |member, ()| member.meet())
             });
-            let error = met.expect_err("two are wanted");
+            let error = met.expect_err("there are two");
             assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
         }
     }

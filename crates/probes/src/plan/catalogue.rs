@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_and_probes_can_be_mixed_and_nonsense_is_told_the_choice() {
+    fn sections_and_probes_can_be_mixed_and_nonsense_is_reported_the_choice() {
         let chosen = Selection::of_names(["clocks", " transfer"]).expect("both exist");
         let contains = |name| Probe::all().any(|probe| probe.name() == name && chosen.contains(probe));
         assert!(contains("clock-reads") && contains("transfer"));

@@ -14,32 +14,10 @@ const TENTHS: f64 = 10.0;
 
 /// A probe that would like to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct Request {
     pub(super) probe: Probe,
-    pub(super) wanted_s: f64,
+    pub(super) asked_s: f64,
     pub(super) least_s: f64,
-}
-
-/// What can run on this machine, and what cannot.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wishes {
-    pub(super) rows: Vec<Wish>,
-    pub(super) dropped: Vec<DroppedProbe>,
-}
-
-/// A probe with its time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Slot {
-    pub(super) probe: Probe,
-    pub(super) seconds: f64,
-    pub(super) wanted_s: f64,
-}
-
-/// What runs, and what did not fit.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fitted {
-    pub(super) probes: Vec<Slot>,
-    pub(super) dropped: Vec<DroppedProbe>,
 }
 
 /// The smallest budget in seconds with which anything of the selection can be measured.
@@ -49,26 +27,30 @@ pub fn smallest_budget_s(options: &Options) -> f64 {
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
-pub(super) fn wishes(subject: &Subject<'_>, only: &Selection) -> Wishes {
+pub(super) fn requests(
+    subject: &Subject<'_>,
+    only: &Selection,
+    dropped: &mut Vec<DroppedProbe>,
+) -> Vec<Request> {
     let cpu_count = subject.cpus.len();
-    let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
+    let mut requests = Vec::new();
     for probe in Probe::all().filter(|probe| only.contains(*probe)) {
         let about = probe.about();
-        let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe, reason });
+        let mut drop = |reason: String| dropped.push(DroppedProbe { probe, reason });
         if cpu_count == 0 {
             drop("no CPU to measure on".to_owned());
         } else if let Some(reason) = (about.missing)(subject) {
             drop(reason.to_owned());
         } else if let Some(seconds) = subject.by_depth(about.seconds) {
             let more_s = (about.more_s)(subject);
-            let wanted_s = seconds + about.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
-            wishes.rows.push(Wish { probe, wanted_s, least_s: least_s(subject, probe).min(wanted_s) });
+            let asked_s = seconds + about.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
+            requests.push(Request { probe, asked_s, least_s: least_s(subject, probe).min(asked_s) });
         } else {
             let next = if about.seconds[1].is_some() { "the default check-up and --full" } else { "--full" };
             drop(format!("not in {}; it is in {next}", subject.depth.flag()));
         }
     }
-    wishes
+    requests
 }
 
 /// The least time that a probe is given here, in seconds: what it says something with, and what it takes whatever its budget.
@@ -77,44 +59,47 @@ fn least_s(subject: &Subject<'_>, probe: Probe) -> f64 {
     (about.plan)(subject, about.least_s).worst_case_s().max(about.least_s)
 }
 
-/// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
-pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64, overhead_s: f64) -> Fitted {
+/// The seconds of each: cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
+pub(super) fn fit(
+    mut requests: Vec<Request>,
+    budget_s: f64,
+    overhead_s: f64,
+    dropped: &mut Vec<DroppedProbe>,
+) -> Vec<(Request, f64)> {
     let available_s = (budget_s - overhead_s).max(0.0);
-    let mut dropped = Vec::new();
-    let sum = |wishes: &[Wish], of: fn(&Wish) -> f64| wishes.iter().map(of).sum::<f64>();
+    let sum = |requests: &[Request], of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>();
     let mut by_rank: Vec<Probe> = Probe::all().collect();
     by_rank.order_by_key(|probe| probe.about().rank);
     for probe in by_rank.into_iter().rev() {
-        if sum(&wishes, |wish| tenths_up(wish.least_s)) <= available_s + f64::EPSILON {
+        if sum(&requests, |request| tenths_up(request.least_s)) <= available_s + f64::EPSILON {
             break;
         }
-        if let Some(index) = wishes.iter().position(|wish| wish.probe == probe) {
-            let wish = wishes.remove(index);
+        if let Some(index) = requests.iter().position(|request| request.probe == probe) {
+            let request = requests.remove(index);
             let reason = format!(
                 "it needs at least {:.1} s, which the budget of {budget_s} s does not leave after more important \
                  probes; give more with --budget, or only this with --only {}",
-                wish.least_s,
+                request.least_s,
                 probe.name()
             );
             dropped.push(DroppedProbe { probe, reason });
         }
     }
-    let (least_s, wanted_s) =
-        (sum(&wishes, |wish| tenths_up(wish.least_s)), sum(&wishes, |wish| wish.wanted_s));
-    let spare = if wanted_s <= available_s { 1.0 } else { (available_s - least_s) / (wanted_s - least_s) };
-    let probes = wishes
+    let (least_s, asked_s) =
+        (sum(&requests, |request| tenths_up(request.least_s)), sum(&requests, |request| request.asked_s));
+    let spare = if asked_s <= available_s { 1.0 } else { (available_s - least_s) / (asked_s - least_s) };
+    requests
         .into_iter()
-        .map(|wish| {
-            let least_s = tenths_up(wish.least_s);
+        .map(|request| {
+            let least_s = tenths_up(request.least_s);
             let seconds = if spare >= 1.0 {
-                wish.wanted_s
+                request.asked_s
             } else {
-                tenths_down(least_s + spare.max(0.0) * (wish.wanted_s - least_s).max(0.0)).max(least_s)
+                tenths_down(least_s + spare.max(0.0) * (request.asked_s - least_s).max(0.0)).max(least_s)
             };
-            Slot { probe: wish.probe, seconds, wanted_s: wish.wanted_s }
+            (request, seconds)
         })
-        .collect();
-    Fitted { probes, dropped }
+        .collect()
 }
 
 fn tenths_up(seconds: f64) -> f64 {
@@ -129,16 +114,16 @@ fn tenths_down(seconds: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn wishes() -> Vec<Wish> {
-        let wish = |name, wanted_s, least_s| {
+    fn requests() -> Vec<Request> {
+        let request = |name, asked_s, least_s| {
             let probe = Probe::all().find(|probe| probe.name() == name).expect("in the list");
-            Wish { probe, wanted_s, least_s }
+            Request { probe, asked_s, least_s }
         };
-        vec![wish("control", 1.0, 0.5), wish("surface", 10.0, 3.0), wish("parallel", 5.0, 1.0)]
+        vec![request("control", 1.0, 0.5), request("surface", 10.0, 3.0), request("parallel", 5.0, 1.0)]
     }
 
     fn seconds(budget_s: f64) -> Vec<f64> {
-        fit(wishes(), budget_s, OVERHEAD_S).probes.iter().map(|slot| slot.seconds).collect()
+        fit(requests(), budget_s, OVERHEAD_S, &mut Vec::new()).iter().map(|(_, seconds)| *seconds).collect()
     }
 
     #[test]
@@ -149,10 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn the_least_important_goes_first_and_is_told_why() {
-        let fitted = fit(wishes(), OVERHEAD_S + 4.0, OVERHEAD_S);
-        assert_eq!(fitted.dropped[0].probe.name(), "parallel");
-        assert!(fitted.dropped[0].reason.contains("--only parallel"));
+    fn the_least_important_goes_first_and_is_reported_why() {
+        let mut dropped = Vec::new();
+        fit(requests(), OVERHEAD_S + 4.0, OVERHEAD_S, &mut dropped);
+        assert_eq!(dropped[0].probe.name(), "parallel");
+        assert!(dropped[0].reason.contains("--only parallel"));
         assert!(seconds(0.0).is_empty());
     }
 }

@@ -87,8 +87,8 @@ impl Kind {
         let machine = &session.record.machine;
         let [first, second, last] = blocks(&machine.topology, cpu);
         let caches = machine.topology.largest_cache_bytes().unwrap_or(CLAIMED_FALLBACK[2]);
-        let wish = (caches.0 * MEMORY_OVER_CACHE).clamp(MEMORY_MIN.0, MEMORY_MAX.0);
-        let memory = largest_block(machine, Bytes(wish)).0 as usize;
+        let beyond_caches = (caches.0 * MEMORY_OVER_CACHE).clamp(MEMORY_MIN.0, MEMORY_MAX.0);
+        let memory = largest_block(machine, Bytes(beyond_caches)).0 as usize;
         vec![
             Self::Latency("L1 latency", first),
             Self::Latency("L2 latency", second),

@@ -217,8 +217,8 @@ mod properties {
             prop_assert_eq!(format!("{made:?}"), format!("{again:?}"));
             let planned = made.probes.iter().map(|planned| planned.probe);
             let named: BTreeSet<_> = planned.chain(made.dropped.iter().map(|dropped| dropped.probe)).collect();
-            let wanted: BTreeSet<_> = probes::plan::Probe::all().filter(|p| options.only.contains(*p)).collect();
-            prop_assert_eq!(named, wanted);
+            let chosen: BTreeSet<_> = probes::plan::Probe::all().filter(|p| options.only.contains(*p)).collect();
+            prop_assert_eq!(named, chosen);
             prop_assert_eq!(made.to_record().entries.len(), made.probes.len() + made.dropped.len());
         }
 
@@ -237,14 +237,15 @@ fn check_shares(machine: &Machine, options: &Options) -> Result<(), String> {
     for planned in plan(machine, &cpus, options, 3).probes {
         let (parts, worst_s) = (planned.settings.shares(), planned.settings.worst_case_s());
         let (name, seconds) = (planned.probe.name(), planned.seconds);
-        let told = format!("{name} of {} s on {} CPUs, {:?}", options.budget_s(), cpus.len(), options.depth);
+        let context =
+            format!("{name} of {} s on {} CPUs, {:?}", options.budget_s(), cpus.len(), options.depth);
         if let Some((part, share_s)) =
             parts.iter().find(|(_, share_s)| !(*share_s > 0.0 && share_s.is_finite()))
         {
-            return Err(format!("{told}: {share_s} s of {seconds} s for {part}"));
+            return Err(format!("{context}: {share_s} s of {seconds} s for {part}"));
         }
         if worst_s > seconds + 1e-9 {
-            return Err(format!("{told}: at most {worst_s} s of {seconds} s"));
+            return Err(format!("{context}: at most {worst_s} s of {seconds} s"));
         }
     }
     Ok(())

@@ -106,6 +106,30 @@ impl MatrixChart {
     }
 }
 
+/// A panel and where it stands: its corner, the size of a cell, the ends of the scale.
+#[derive(Clone, Copy)]
+struct Spot<'p> {
+    panel: &'p MatrixPanel,
+    at: (f64, f64),
+    cell: (f64, f64),
+    ends: (f64, f64),
+}
+
+impl Spot<'_> {
+    /// The middle of a cell.
+    fn middle(&self, one: &MatrixCell) -> (f64, f64) {
+        let middle = |from: f64, index: usize, size: f64| from + (index as f64 + 0.5) * size;
+        (middle(self.at.0, one.column, self.cell.0), middle(self.at.1, one.row, self.cell.1))
+    }
+
+    /// A group whose unit of length is a cell.
+    fn by_cell(&self) -> String {
+        let [x, y, width, height] =
+            [self.at.0, self.at.1, self.cell.0, self.cell.1].map(|v| format!("{v:.3}"));
+        format!("transform=\"translate({x} {y}) scale({width} {height})\"")
+    }
+}
+
 struct Layout {
     cell: (f64, f64),
     panel: (f64, f64),
@@ -165,25 +189,15 @@ impl MatrixChart {
         svg.upright_text((x - self.labels_left() + 10.0, f64::midpoint(y, bottom)), self.row_label);
     }
 
-    /// Large cells: as small ones, with their numbers inside; numbers of one ink are one text.
-    fn cells(
-        &self,
-        svg: &mut Svg,
-        panel: &MatrixPanel,
-        at: (f64, f64),
-        cell: (f64, f64),
-        ends: (f64, f64),
-        hatch: &str,
-    ) {
-        self.crowded(svg, panel, at, cell, ends, hatch);
-        let size = if cell.0 < 40.0 { "tiny" } else { "small" };
+    /// The numbers in large cells; those of one ink are one text.
+    fn numbers(&self, svg: &mut Svg, spot: Spot<'_>) {
+        let size = if spot.cell.0 < 40.0 { "tiny" } else { "small" };
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
         let mut by_ink: BTreeMap<&str, Vec<Word>> = BTreeMap::new();
-        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let ink = self.paint(self.shade(one.measure.value, ends)).1;
-            let middle = |from: f64, index: usize, size: f64| from + (index as f64 + 0.5) * size;
-            let at = (middle(at.0, one.column, cell.0), middle(at.1, one.row, cell.1) + 3.5);
-            by_ink.entry(ink).or_default().push(Word { at, text: self.number(one) });
+        for one in spot.panel.cells.iter().filter(|one| self.is_shown(one)) {
+            let ink = self.paint(self.shade(one.measure.value, spot.ends)).1;
+            let (x, y) = spot.middle(one);
+            by_ink.entry(ink).or_default().push(Word { at: (x, y + 3.5), text: self.number(one) });
         }
         for (ink, words) in by_ink {
             svg.words(ink, Anchor::Inherit, &words);
@@ -251,23 +265,16 @@ impl MatrixChart {
     }
 
     /// One path per shade, neighbours of one shade in one stroke.
-    fn crowded(
-        &self,
-        svg: &mut Svg,
-        panel: &MatrixPanel,
-        at: (f64, f64),
-        cell: (f64, f64),
-        ends: (f64, f64),
-        hatch: &str,
-    ) {
+    fn colour(&self, svg: &mut Svg, spot: Spot<'_>, hatch: &str) {
         let is_change = matches!(self.colours, Colours::Change { .. });
         let mut cells: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
         let mut doubtful = String::new();
-        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            cells.insert((self.shade(one.measure.value, ends), one.row, one.column));
+        for one in spot.panel.cells.iter().filter(|one| self.is_shown(one)) {
+            cells.insert((self.shade(one.measure.value, spot.ends), one.row, one.column));
             // The colour of a change lies over the ground.
             cells.extend(is_change.then_some((0, one.row, one.column)));
             if one.measure.doubtful {
+                let (at, cell) = (spot.at, spot.cell);
                 let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
                 doubtful += &outline(corner, cell);
             }
@@ -279,7 +286,7 @@ impl MatrixChart {
             let _ = write!(paths.entry(shade).or_default(), "M{column} {row}h{length}v1h-{length}z");
         }
         // Without blending at edges no seams show between neighbours.
-        svg.open(&format!("{} shape-rendering=\"crispEdges\"", by_cell(at, cell)));
+        svg.open(&format!("{} shape-rendering=\"crispEdges\"", spot.by_cell()));
         for (shade, data) in paths {
             svg.path(&data, &self.paint(shade).0);
         }
@@ -291,10 +298,11 @@ impl MatrixChart {
     }
 
     /// What each cell says to a pointer; of a large chart what each row says, as thousands of texts outweigh the page.
-    fn hints(&self, svg: &mut Svg, panel: &MatrixPanel, at: (f64, f64), cell: (f64, f64)) {
+    fn hints(&self, svg: &mut Svg, spot: Spot<'_>) {
+        let panel = spot.panel;
         let shown = || panel.cells.iter().filter(|one| self.is_shown(one));
         let name = |names: &[String], index: usize| names.get(index).cloned().unwrap_or_default();
-        svg.open(&format!("class=\"hit\" {}", by_cell(at, cell)));
+        svg.open(&format!("class=\"hit\" {}", spot.by_cell()));
         if self.values().count() <= HINTS_MAX {
             for one in shown() {
                 let (row, column) = (name(&panel.rows, one.row), name(&panel.columns, one.column));
@@ -386,12 +394,12 @@ impl Chart for MatrixChart {
             let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
             svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
             self.labels(&mut svg, panel, (x, y), layout.cell);
-            if layout.cell.0 < NUMBER_WIDTH || layout.cell.1 < NUMBER_HEIGHT {
-                self.crowded(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
-            } else {
-                self.cells(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
+            let spot = Spot { panel, at: (x, y), cell: layout.cell, ends };
+            self.colour(&mut svg, spot, &hatch);
+            if layout.cell.0 >= NUMBER_WIDTH && layout.cell.1 >= NUMBER_HEIGHT {
+                self.numbers(&mut svg, spot);
             }
-            self.hints(&mut svg, panel, (x, y), layout.cell);
+            self.hints(&mut svg, spot);
         }
         self.scale(&mut svg, height - SCALE_HEIGHT + 8.0, ends);
         svg
@@ -412,12 +420,6 @@ fn shortened(label: &str, characters_max: usize) -> String {
 /// Where a shade lies between the darkest and the brightest, 0 to 1.
 fn shaded(shade: usize) -> f64 {
     shade as f64 / (SHADES - 1) as f64
-}
-
-/// A group whose unit of length is a cell.
-fn by_cell(at: (f64, f64), cell: (f64, f64)) -> String {
-    let [x, y, width, height] = [at.0, at.1, cell.0, cell.1].map(|v| format!("{v:.3}"));
-    format!("transform=\"translate({x} {y}) scale({width} {height})\"")
 }
 
 /// The outline of a cell as path data: shorter than a rectangle, and many join in one path.

@@ -146,7 +146,8 @@ pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
             measure: Measure::of(one.bytes_per_s, &one.spread, gigabytes),
         })
     });
-    let rows = keys.iter().map(|(kernel, isa, store)| naming::series(kernel, isa, store)).collect();
+    let rows =
+        keys.iter().map(|(kernel, isa, store)| naming::series_short(kernel, isa, store, true)).collect();
     let chart = MatrixChart {
         column_label: "CPU",
         unit: " GB/s",

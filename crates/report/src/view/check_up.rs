@@ -202,6 +202,14 @@ fn measured(value: f64, spread: &Spread) -> Cell {
     Cell::within(number::measured(value, spread), value, spread.interval)
 }
 
+/// The same in the unit that `scale` makes of the record's, in little room: the wider side of the interval stands for both.
+pub(crate) fn margined(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Cell {
+    let (value, interval) = (scale(value), spread.interval.map(scale));
+    let mark = number::quality_mark(spread.quality);
+    let text = format!("{}{mark} {}", number::column(value), number::plus_minus(value, interval));
+    Cell::within(text, value, interval)
+}
+
 /// `±2 %` and the like behind a value, nothing where there is none.
 fn with_interval(value: f64, interval: stats::Interval) -> String {
     format!("{} {}", number::column(value), number::plus_minus(value, interval)).trim_end().to_owned()

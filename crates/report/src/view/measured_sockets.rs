@@ -2,15 +2,16 @@
 
 use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
-use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, Spread, SubjectRow};
+use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, SubjectRow};
 use stats::text::capital;
 
+use super::check_up::{lines, margined};
 use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
 use crate::figure::sockets::{self as figures, kernels};
 use crate::figure::{Figure, line_transfer as line_transfer_map};
 use crate::naming;
-use crate::number::{column, gigabytes, percent, plus_minus, quality_mark};
+use crate::number::{column, gigabytes, percent};
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
@@ -42,7 +43,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
         requests(sockets).section("Outstanding cache-line requests"),
         loaded(sockets).section("Latency under load"),
         together(sockets).section("Triad of several CPUs together"),
-        line_transfer(sockets).section("Line transfer between two CPUs"),
+        lines(&sockets.line_transfer).section("Line transfer between two CPUs"),
         inference
             .map(|found| Section::new("links", "Links by latency").stating([inferred_links::answer(found)])),
     ];
@@ -124,24 +125,17 @@ fn nodes(sockets: &Sockets) -> Vec<NodeId> {
     nodes
 }
 
-/// A number with its mark, its uncertainty, and its interval.
-fn cell(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Cell {
-    let interval = spread.interval.map(scale);
-    let text = format!("{}{} {}", column(value), quality_mark(spread.quality), plus_minus(value, interval));
-    Cell::within(text, value, interval)
-}
-
 /// What a CPU measured in the memory of one node: latency, then a bandwidth for each loop.
 fn measured(sockets: &Sockets) -> Vec<(String, CpuId, NodeId, Cell)> {
     let latency = sockets.latency.iter().map(|one| {
-        let cell = cell(one.ns, &one.spread, |ns| ns);
+        let cell = margined(one.ns, &one.spread, |ns| ns);
         ("latency, ns".to_owned(), one.cpu, one.node, cell)
     });
     let bandwidth = kernels(sockets).into_iter().flat_map(|(kernel, store)| {
         let name = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
         let of = sockets.bandwidth.iter().filter(move |one| one.kernel == kernel && one.store == store);
         of.map(move |one| {
-            let cell = cell(gigabytes(one.bytes_per_s), &one.spread, gigabytes);
+            let cell = margined(one.bytes_per_s, &one.spread, gigabytes);
             (name.clone(), one.cpu, one.node, cell)
         })
     });
@@ -241,7 +235,7 @@ fn loaded(sockets: &Sockets) -> Table {
             if is_idle(one) { "none (idle)".to_owned() } else { one.point.loading.to_string() }
         })
         .number(("their load", "GB/s"), |one| (!is_idle(one)).then(|| gigabytes(one.point.load_bytes_per_s)))
-        .number(("latency", "ns"), |one| cell(one.point.ns, &one.point.spread, |ns| ns))
+        .number(("latency", "ns"), |one| margined(one.point.ns, &one.point.spread, |ns| ns))
         .table()
 }
 
@@ -249,16 +243,8 @@ fn together(sockets: &Sockets) -> Table {
     // Another block at another time: the two may differ.
     Table::of("together", &sockets.scaling)
         .word("CPUs", |one| one.cpus.to_string())
-        .number(("bandwidth", "GB/s"), |one| cell(gigabytes(one.bytes_per_s), &one.spread, gigabytes))
+        .number(("bandwidth", "GB/s"), |one| margined(one.bytes_per_s, &one.spread, gigabytes))
         .legend("One CPU alone is measured apart from the table of bandwidths above.")
-}
-
-fn line_transfer(sockets: &Sockets) -> Table {
-    Table::of("lines", &sockets.line_transfer)
-        .word("CPUs", |one| format!("{}-{}", one.a, one.b))
-        .word("protocol", |one| naming::words(&one.protocol))
-        .number(("one way", "ns"), |one| cell(one.ns, &one.spread, |ns| ns))
-        .table()
 }
 
 #[cfg(test)]

@@ -1,51 +1,20 @@
-//! Waits until a boot has settled, and shows how far it is measured.
+//! Waits until a boot has settled.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use experiments::ab::across_reboot::settle::{LOOK_S, Look, Next, Settling};
-use experiments::ab::across_reboot::visit::Standing;
 use host::Root;
 use host::live::{Disturbance, pending_signal, snapshot};
-use indicatif::ProgressBar;
 
-use crate::progress::bar;
+use crate::progress::BootLine;
 
 /// Clock ticks of /proc/stat in a second, the same on all x86. Source: Linux, `USER_HZ` in
 /// include/asm-generic/param.h.
 const TICKS_PER_S: f64 = 100.0;
 
-/// The line at the foot of the terminal.
-pub(super) struct Line {
-    bar: ProgressBar,
-    called: String,
-}
-
-impl Line {
-    /// A line for a boot; it draws on stderr if that is a terminal and the user did not ask for quiet.
-    pub(super) fn new(called: &str, quiet: bool) -> Self {
-        Self { bar: bar(quiet, "{msg}"), called: called.to_owned() }
-    }
-
-    fn say(&self, what: &str) {
-        self.bar.set_message(format!("{}: {what}", self.called));
-        self.bar.tick();
-    }
-
-    /// Takes the line away.
-    pub(super) fn end(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Standing for Line {
-    fn trials(&mut self, done: usize, wanted: usize) {
-        self.say(&format!("{done} of {wanted} trials"));
-    }
-}
-
 /// Waits, and says whether the machine settled; a signal ends it early.
-pub(super) fn settle(patience_s: f64, line: &Line) -> bool {
+pub(super) fn settle(patience_s: f64, line: &BootLine) -> bool {
     let begun = Instant::now();
     let mut settling = Settling::default();
     let mut before = snapshot();

@@ -20,12 +20,9 @@ use record::Better;
 use regex::bytes::Regex;
 
 use crate::ab::arguments::AbArguments;
-use crate::ab::not_started;
+use crate::ab::{CALIBRATION_NS, not_started};
 use crate::program_arguments::Way;
 use crate::provenance::chosen_cpus;
-
-/// Time in which the rate of the counter is found: a few ppm.
-const CALIBRATION_NS: u64 = 20_000_000;
 
 /// The words of the command line, with the program where it is now: after a boot neither folder nor path are the same.
 pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {

@@ -22,19 +22,6 @@ named! {
     }
 }
 
-/// Proof that this CPU has RDTSCP.
-#[derive(Debug, Clone, Copy)]
-pub struct Rdtscp(());
-
-/// What one RDTSCP returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TicksAndCpu {
-    /// The time-stamp counter.
-    pub ticks: u64,
-    /// TSC_AUX: under Linux, `node << 12 | cpu`.
-    pub aux: u32,
-}
-
 /// Highest extended CPUID leaf is returned in EAX of this leaf. AMD64 APM vol. 3 (24594), appendix E.
 const CPUID_EXTENDED_MAX: u32 = 0x8000_0000;
 /// Extended processor features. AMD64 APM vol. 3 (24594), appendix E.
@@ -44,16 +31,16 @@ const EDX_RDTSCP: u32 = 1 << 27;
 
 /// Reads the counter between the given instructions, as one block that the compiler moves no memory access across.
 macro_rules! read_ticks {
-    ($($instruction:literal),+ $(, aux = $aux:ident)?) => {{
+    ($($instruction:literal),+ $(; writes $register:tt)?) => {{
         let (low, high): (u32, u32);
         // SAFETY: the instructions write the named registers only. RDTSC and LFENCE are part of x86-64; a kernel that
-        // forbids RDTSC (PR_SET_TSC) sends a signal, which is not unsound; who uses RDTSCP has proof of it.
+        // forbids RDTSC (PR_SET_TSC) sends a signal, which is not unsound; who uses RDTSCP has looked for it.
         unsafe {
             core::arch::asm!(
                 $($instruction,)+
                 out("eax") low,
                 out("edx") high,
-                $(out("ecx") $aux,)?
+                $(out($register) _,)?
                 options(nostack, preserves_flags)
             );
         }
@@ -92,20 +79,9 @@ fn mfence_orders_ticks() -> bool {
     matches!(name.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 }
 
-impl Rdtscp {
-    /// `Some` if this CPU has RDTSCP.
-    pub fn new() -> Option<Self> {
-        let has_leaf = __cpuid(CPUID_EXTENDED_MAX).eax >= CPUID_EXTENDED_FEATURES;
-        (has_leaf && __cpuid(CPUID_EXTENDED_FEATURES).edx & EDX_RDTSCP != 0).then_some(Self(()))
-    }
-
-    /// `rdtscp`: after all earlier loads.
-    #[inline(always)]
-    pub fn read(self) -> TicksAndCpu {
-        let aux: u32;
-        let ticks = read_ticks!("rdtscp", aux = aux);
-        TicksAndCpu { ticks, aux }
-    }
+fn has_rdtscp() -> bool {
+    let has_leaf = __cpuid(CPUID_EXTENDED_MAX).eax >= CPUID_EXTENDED_FEATURES;
+    has_leaf && __cpuid(CPUID_EXTENDED_FEATURES).edx & EDX_RDTSCP != 0
 }
 
 impl TickRead {
@@ -126,7 +102,7 @@ impl TickRead {
     /// Whether this CPU has the instruction, and the read means something on it.
     pub(crate) fn is_here(self) -> bool {
         match self {
-            Self::Rdtscp => Rdtscp::new().is_some(),
+            Self::Rdtscp => has_rdtscp(),
             Self::MfenceRdtsc => mfence_orders_ticks(),
             _ => true,
         }
@@ -138,7 +114,7 @@ impl TickRead {
         match self {
             Self::Rdtsc => with.read(rdtsc),
             Self::LfenceRdtsc => with.read(lfence_rdtsc),
-            Self::Rdtscp => with.read(|| Rdtscp(()).read().ticks),
+            Self::Rdtscp => with.read(|| read_ticks!("rdtscp"; writes "ecx")),
             Self::LfenceRdtscLfence => with.read(lfence_rdtsc_lfence),
             Self::MfenceRdtsc => with.read(mfence_rdtsc),
         }

@@ -5,7 +5,7 @@
 use machine::{CpuId, Machine};
 
 use super::choice::nodes_with_memory;
-use super::{Per, STREAM_WINDOWS, Settings, Streams, block, run, scaling, subjects};
+use super::{Per, STREAM_WINDOWS, Settings, Streams, block, run, several_cpus, subjects};
 use crate::memory::worker_group::worst_case_visit_s;
 use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject, net_s};
 
@@ -62,8 +62,7 @@ impl Settings {
             budget_s: 0.0,
             planted: None,
             streams,
-            with_transfer: false,
-            with_load: false,
+            on_its_own: false,
         };
         (settings.in_all(seconds, machine), reduced)
     }
@@ -85,7 +84,7 @@ impl Settings {
         worst_case_visit_s(
             block(machine, self.nodes.len()),
             members.max(1),
-            STREAM_WINDOWS.max(scaling::WINDOWS),
+            STREAM_WINDOWS.max(several_cpus::WINDOWS),
         )
     }
 }

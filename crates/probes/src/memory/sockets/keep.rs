@@ -7,7 +7,8 @@ use record::{
 use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
-use super::{Cell, HALF_WIDTH, Table};
+use super::{Cell, Table};
+use crate::memory::HALF_WIDTH;
 use crate::memory::series::{Judge, Kind, Series};
 use crate::room::line_bytes;
 use crate::session::Session;
@@ -142,8 +143,8 @@ impl Table<'_> {
         }
         let (verdict, because) = verdict(&sockets.equality, in_guest);
         let is_of_all = is_complete || verdict != SocketVerdict::Alike;
-        let is_told = unequal.is_empty() && is_of_all;
-        sockets.verdict = if is_told { verdict } else { SocketVerdict::Inconclusive };
+        let is_decided = unequal.is_empty() && is_of_all;
+        sockets.verdict = if is_decided { verdict } else { SocketVerdict::Inconclusive };
         sockets.because.extend(because);
     }
 }
@@ -228,7 +229,7 @@ fn undecided(of: &SubjectEquality, in_guest: bool) -> String {
 
 /// Traffic on the bus times latency over a line, for the reading kernel and triad with plain stores.
 fn concurrency(sockets: &Sockets, block: Bytes, line_bytes: usize) -> Vec<Concurrency> {
-    let wanted = |bandwidth: &&NodeBandwidth| {
+    let is_counted = |bandwidth: &&NodeBandwidth| {
         matches!((bandwidth.kernel.as_str(), bandwidth.store.as_str()), ("read", _) | ("triad", "plain"))
     };
     let of = |bandwidth: &NodeBandwidth| {
@@ -254,7 +255,7 @@ fn concurrency(sockets: &Sockets, block: Bytes, line_bytes: usize) -> Vec<Concur
             }),
         })
     };
-    sockets.bandwidth.iter().filter(wanted).filter_map(of).collect()
+    sockets.bandwidth.iter().filter(is_counted).filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn the_reason_of_a_verdict_is_the_one_that_decided() {
         use SocketVerdict::{Alike, Asymmetric, Inconclusive};
-        for (quantity, found, ratio, in_guest, told) in [
+        for (quantity, found, ratio, in_guest, reason) in [
             (
                 "latency",
                 Asymmetric,
@@ -334,7 +335,7 @@ mod tests {
             ("triad", Alike, 1.002, false, "no CPU differs from the others by more than 3 %"),
         ] {
             let (verdict, because) = verdict(&[equality(quantity, found, ratio)], in_guest);
-            assert_eq!((verdict, because.as_slice()), (found, [told.to_owned()].as_slice()));
+            assert_eq!((verdict, because.as_slice()), (found, [reason.to_owned()].as_slice()));
         }
     }
 }

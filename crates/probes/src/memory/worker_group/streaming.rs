@@ -74,24 +74,12 @@ pub(in crate::memory) struct GroupMemory {
     pub(in crate::memory) pages: Vec<Pages>,
 }
 
-/// Maps `part_bytes` of huge pages for every member, each touched by the member's own CPU.
-///
-/// # Errors
-/// No memory, or a CPU that may not be used.
-pub(in crate::memory) fn map_for_group(
-    session: &Session<'_>,
-    cpus: &[CpuId],
-    part_bytes: usize,
-) -> Result<GroupMemory, MemoryError> {
-    map_for_group_on(session, cpus, vec![None; cpus.len()], part_bytes)
-}
-
-/// The same with the node that each member's memory is bound to, if it is: a policy that came with the process (numactl) may put
-/// what a CPU touches elsewhere.
+/// Maps `part_bytes` of huge pages for every member, each touched by the member's own CPU, and bound to its node if there is one: a policy
+/// that came with the process (numactl) may put what a CPU touches elsewhere.
 ///
 /// # Errors
 /// No memory, a node that may not be used, or a CPU that may not be used.
-pub(in crate::memory) fn map_for_group_on(
+pub(in crate::memory) fn map_for_group(
     session: &Session<'_>,
     cpus: &[CpuId],
     nodes: Vec<Option<NodeId>>,

@@ -20,7 +20,7 @@ mod turns;
 
 use std::hint::black_box;
 
-use clock::{begin, end};
+use clock::{TickRate, begin, end};
 use kernels::signature::{CALLS_PER_ROUND, direct_calls};
 use record::{Reading, SignatureReading};
 
@@ -38,12 +38,8 @@ const LOOKS: u32 = 5;
 /// of the stack take some ten cycles where nothing forwards them, a multiplication three and more.
 const MULTIPLICATIONS_MAX: f64 = 8.0;
 
-/// Refuses an emulated CPU.
-///
-/// # Errors
-/// What a call takes there.
-pub(in crate::signature) fn refuse(setup: &SignatureSetup<'_>) -> Result<(), String> {
-    let (control, rate) = (ControlLoops::of(&setup.machine.identity), setup.rate);
+/// Refuses an emulated CPU by what a call takes there.
+fn refuse_emulated(control: ControlLoops, rate: TickRate) -> Result<(), String> {
     let fastest = |run: &dyn Fn() -> f64| (0..LOOKS).map(|_| run()).fold(f64::INFINITY, f64::min);
     let call_ns = fastest(&|| {
         let start = begin();
@@ -61,7 +57,9 @@ pub(in crate::signature) fn measure(
     probe: SignatureProbe,
     setup: &SignatureSetup<'_>,
 ) -> Result<Reading<SignatureReading>, String> {
-    let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
+    let control = ControlLoops::of(&setup.machine.identity);
+    refuse_emulated(control, setup.rate)?;
+    let sampler = Sampler::new(setup.cpu, setup.rate, control);
     let plan = match probe {
         SignatureProbe::Gather => loops::gather(cycles_per_multiply(&sampler)?)?,
         SignatureProbe::Jcc => loops::jump_edge(),

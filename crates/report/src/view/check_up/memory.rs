@@ -5,7 +5,7 @@ use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets
 use stats::text::span;
 use stats::{Interval, Order};
 
-use super::{measured, with_interval};
+use super::{margined, measured, with_interval};
 use crate::interconnect::verdict_words;
 use crate::naming;
 use crate::number::{self, gigabytes};
@@ -197,16 +197,10 @@ pub(super) fn stream(record: &Record) -> Table {
         let is_it = |one: &&StreamResult| one.scope == scope && naming::kernel_of(one) == *kernel;
         with_workers(results.iter().copied().filter(is_it).collect(), scope)
     });
-    let rate = |result: &StreamResult| {
-        let (rate, ends) = (gigabytes(result.bytes_per_s), result.spread.interval.map(gigabytes));
-        let mark = number::quality_mark(result.spread.quality);
-        let text = format!("{}{mark} {}", number::column(rate), number::plus_minus(rate, ends));
-        Cell::within(text, rate, ends)
-    };
     Table::of("stream", rows)
         .word("kernel", |(_, one)| naming::series(&one.kernel, &one.isa, &one.store))
         .word("on", |(who, _)| who.clone())
-        .number(("bandwidth", "GB/s"), |(_, one)| rate(one))
+        .number(("bandwidth", "GB/s"), |(_, one)| margined(one.bytes_per_s, &one.spread, gigabytes))
         .number(("on the bus", "GB/s", 1), |(_, one)| gigabytes(one.bus_bytes_per_s))
         .number(("block", 2), |(_, one)| one.block_bytes)
         .table()

@@ -2,7 +2,8 @@
 
 use machine::CpuSet;
 use record::{
-    LoadedLatency, NodeBandwidth, NodeLatency, NodeLoadedLatency, SocketSubject, SubjectEquality, SubjectRow,
+    LoadedLatency, NodeBandwidth, NodeLatency, NodeLoadedLatency, SocketSubject, Spread, SubjectEquality,
+    SubjectRow,
 };
 use stats::Interval;
 

@@ -29,7 +29,8 @@ fn hostile_record() -> Record {
 /// Puts the hostile text behind every free text; words and sets that the types check stay as they are.
 fn planted(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
-    const CHECKED: [&str; 17] = [
+    const CHECKED: [&str; 18] = [
+        "area",
         "quality",
         "severity",
         "scope",

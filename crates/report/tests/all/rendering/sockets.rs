@@ -59,7 +59,7 @@ fn the_blade_is_drawn_with_its_links_its_maps_and_what_its_reads_take() {
     let sockets = of_known("x6440-8380");
     let account = accounted(&sockets);
     let page = page(sockets, Some(&account));
-    for name in ["socket-links", "socket-latency", "socket-bandwidth", "socket-together"] {
+    for name in ["socket-links", "socket-latency", "socket-bandwidth"] {
         assert!(has_figure(&page, name), "{name}");
     }
     assert!(page.contains("<p class=\"said t-look\">Latency ") && page.contains("2 links to the farthest"));

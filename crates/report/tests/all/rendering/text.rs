@@ -84,6 +84,7 @@ fn a_busy_machine_is_a_look_that_gives_its_number_once() {
     let mut record = sample_record(2);
     record.guards.others_share = Some(0.83);
     record.findings[0].id = "busy-machine".to_owned();
+    record.findings[0].area = Some(record::Area::Noise);
     record.findings[0].severity = record::Severity::Notice;
     let text = short(&record);
     assert!(text.contains("look     noise   other programs used 83 % of CPU time; steal 1.3 %"), "{text}");
