@@ -2,7 +2,7 @@
 
 use machine::{Bytes, CpuId};
 use record::{ChaseOrder, Conditions, Level, Quality, Record};
-use stats::Interval;
+use stats::{Interval, Order};
 
 use crate::caches::size;
 use crate::column::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
@@ -69,7 +69,7 @@ pub(crate) fn reached(
     largest_claim: Option<Bytes>,
 ) -> Option<MemorySeen> {
     let mut sources = chases(record, columns.cpu);
-    sources.sort_by_key(|source| source.0 == Quality::Unstable);
+    sources.order_by_key(|source| source.0 == Quality::Unstable);
     let per_ns = cycles_per_ns(columns);
     sources
         .into_iter()
@@ -127,7 +127,7 @@ fn slope(points: &[&Point]) -> Option<f64> {
 }
 
 /// Rank of the source, small pages, smaller block, another CPU than the surface's: ascending is better.
-type Order = (u8, bool, std::cmp::Reverse<u64>, bool, CpuId);
+type Rank = (u8, bool, std::cmp::Reverse<u64>, bool, CpuId);
 
 /// Every chase that may have reached memory, the best evidence first.
 fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
@@ -142,10 +142,10 @@ fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
         },
         core_cycles: None,
     };
-    let order = |rank: u8, page: u64, block: u64, cpu: CpuId| -> Order {
+    let order = |rank: u8, page: u64, block: u64, cpu: CpuId| -> Rank {
         (rank, page <= LARGEST_BASE_PAGE_BYTES, std::cmp::Reverse(block), cpu != surface_cpu, cpu)
     };
-    let mut found: Vec<(Order, Quality, MemorySeen)> = Vec::new();
+    let mut found: Vec<(Rank, Quality, MemorySeen)> = Vec::new();
     for chase in memory.orders.iter().filter(|chase| chase.order == ChaseOrder::Random) {
         let (page, block) = (chase.page_bytes, chase.block_bytes);
         let seen = seen(chase.ns, chase.spread.interval, Some(block), Some(page));
@@ -162,7 +162,7 @@ fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
         found.push((order(2, page, block, chase.cpu), chase.spread.quality, seen));
     }
     found.retain(|(key, _, seen)| is_latency(seen.ns) && same_kind(record, key.4, surface_cpu));
-    found.sort_by_key(|(key, ..)| *key);
+    found.order_by_key(|(key, ..)| *key);
     found.into_iter().map(|(_, quality, seen)| (quality, seen)).collect()
 }
 

@@ -6,6 +6,7 @@
 //! run takes its neighbours in, so that a TLB miss (a third to a half on top of an L2 hit) makes no level of its own.
 
 use record::Quality;
+use stats::Order;
 
 use crate::column::{Columns, Point};
 
@@ -45,7 +46,7 @@ pub(crate) fn plateaus(columns: &Columns) -> Vec<f64> {
         .collect();
     let lightest = if voting.len() > 1 { LIGHTEST_LEVEL } else { LIGHTEST_LEVEL - 1 };
     let mut runs: Vec<Vec<f64>> = voting.iter().flat_map(|column| runs(column)).collect();
-    runs.sort_by(|a, b| b.len().cmp(&a.len()).then(a[0].total_cmp(&b[0])));
+    runs.order_by(|a, b| b.len().cmp(&a.len()).then(a[0].total_cmp(&b[0])));
     let mut levels: Vec<Vec<f64>> = Vec::new();
     // Runs near a heavier level belong to it; the heaviest of the rest found the next one.
     let mut centres: Vec<f64> = Vec::new();

@@ -14,7 +14,7 @@ mod tables;
 
 use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetMinority, FleetNode, FleetPlace, FleetVerdict};
 use regex::Regex;
-use stats::Crossing;
+use stats::{Crossing, Order};
 
 use crate::inventory::Inventory;
 
@@ -84,9 +84,9 @@ pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCh
     for (index, deviations) in deviations.into_iter().enumerate() {
         Judged::new(index, &tables, deviations).judge(&mut check, map);
     }
-    check.suspects.sort_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
-    check.levels.sort_by_key(|level| std::cmp::Reverse(level.nodes * level.metrics));
-    check.busy.sort_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
+    check.suspects.order_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
+    check.levels.order_by_key(|level| std::cmp::Reverse(level.nodes * level.metrics));
+    check.busy.order_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
     check.notes = answer::notes(&tables, &check);
     check.verdict = verdict(&check);
     check.sentence = answer::sentence(&check);

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use kernels::random::SplitMix64;
+use stats::Order;
 
 use crate::node::NodeName;
 pub use node_list::{NodeListError, node_list};
@@ -140,7 +141,7 @@ fn placed(nodes: &[PlannedNode], at_once: usize, seed: u64) -> Vec<Placed<'_>> {
         placed.extend(members.into_iter().enumerate().map(place));
     }
     random.shuffle(&mut placed);
-    placed.sort_by_key(|one| one.turn);
+    placed.order_by_key(|one| one.turn);
     placed
 }
 

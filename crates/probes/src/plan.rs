@@ -11,6 +11,7 @@ pub use catalogue::{Probe, Selection, UnknownProbe, selectable_names};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
+use stats::Order;
 
 use self::fit::Request;
 pub use crate::probe::{ChosenPairs, CpuPair, Depth, Planned, ProbeError, Section, choose_pairs};
@@ -109,7 +110,7 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
             planned
         })
         .collect();
-    dropped.sort_by_key(|dropped| dropped.probe);
+    dropped.order_by_key(|dropped| dropped.probe);
     CheckUpPlan { budget_s, probes, dropped, epochs }
 }
 

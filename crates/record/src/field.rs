@@ -1,6 +1,6 @@
 //! Documents out of a tree of JSON, and which field is wrong where one cannot be read.
 //!
-//! A document is always read from text: the code of its hundred types is then there once, for the tree and for a file.
+//! A document is always read from bytes: the code of its hundred types is then there once, for the tree and for a file.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub struct FieldError {
 /// `FieldError` names the first field that cannot be read.
 pub fn read_document<T: DeserializeOwned>(value: &Value) -> Result<T, FieldError> {
     let text = value.to_string();
-    serde_json::from_str(&text).map_err(|error| FieldError::of(&text, &error))
+    serde_json::from_slice(text.as_bytes()).map_err(|error| FieldError::of(&text, &error))
 }
 
 impl FieldError {

@@ -24,6 +24,7 @@ mod levels;
 mod lopsided;
 mod modes;
 mod multiplicity;
+mod order;
 mod paired;
 mod quantile;
 mod random;
@@ -57,6 +58,7 @@ pub use levels::{TwoLevels, two_levels};
 pub use lopsided::lopsided_p;
 pub use modes::modes;
 pub use multiplicity::{benjamini_hochberg, holm};
+pub use order::Order;
 pub use paired::{PairedDelta, paired_delta, quad_means};
 pub use quantile::{
     mean, median, median_absolute_deviation, quantile, quantile_interval, quantile_of_sorted,

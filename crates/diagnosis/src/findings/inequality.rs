@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use machine::CpuSet;
 use record::{Area, Finding, Quality, Record, Scope, Severity, StreamResult};
+use stats::Order;
 use stats::STANDARD_ERRORS_OF_95;
 
 use super::{Details, finding};
@@ -47,7 +48,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 
 fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding {
     let mut ascending: Vec<&StreamResult> = results.to_vec();
-    ascending.sort_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
+    ascending.order_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
     let rates: Vec<f64> = ascending.iter().map(|result| result.bytes_per_s).collect();
     let spread = ascending[ascending.len() - 1].bytes_per_s / ascending[0].bytes_per_s - 1.0;
     let equality = Equality::of(&ascending, &rates);

@@ -17,6 +17,7 @@ pub(crate) use sharing::BUSY_PORTS_BELOW;
 pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
 
 use record::{Area, Finding, Record, Severity, Step};
+use stats::Order;
 
 /// Where the methods are explained.
 pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
@@ -40,7 +41,7 @@ pub fn findings(record: &Record) -> Vec<Finding> {
     for judge in judges {
         judge(record, &mut found);
     }
-    found.sort_by_key(|finding| finding.severity);
+    found.order_by_key(|finding| finding.severity);
     found
 }
 

@@ -8,6 +8,7 @@ mod statements;
 mod values;
 
 use record::{Finding, Levels, Record, Severity, Withheld};
+use stats::Order;
 
 use crate::wording::{measured, rate, rounded};
 
@@ -67,7 +68,7 @@ pub(crate) fn statements(record: &mut Record) {
             take_back(&mut record.findings, ruling);
         }
     }
-    record.findings.sort_by_key(|finding| finding.severity);
+    record.findings.order_by_key(|finding| finding.severity);
 }
 
 fn withhold(levels: &mut Levels, Ruling { doubtful, because }: Ruling) {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use record::{BillEnded, BillPhase, BillTurn};
-use stats::{BlockEffect, BlockFit, BlockRun, Cell, Factors, Random};
+use stats::{BlockEffect, BlockFit, BlockRun, Cell, Factors, Order, Random};
 
 /// Shares of the time that screening (after the warm-up) and confirming (after the screening) end at the latest. Screening has the
 /// most settings, confirming few, and the joint run two states: with equal widths they take about so long. Assumed.
@@ -270,7 +270,7 @@ impl Course {
             Some(Suspect { setting: *setting, cost: -effect.difference })
         };
         let mut all: Vec<Suspect> = self.active.iter().filter_map(of).collect();
-        all.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        all.order_by(|a, b| b.cost.total_cmp(&a.cost));
         all
     }
 

@@ -4,7 +4,7 @@ use record::{
     Better, BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillSettingAverage, BillTurn,
     BillVerdict, ProgramBill,
 };
-use stats::{BlockEffect, BlockFit, Interval};
+use stats::{BlockEffect, BlockFit, Interval, Order};
 
 use super::course::{CONFIDENCE, Course};
 
@@ -68,7 +68,7 @@ pub fn program_bill(
         let amount = entry.amount.map_or(f64::NEG_INFINITY, |amount| amount.cost_percent);
         (entry.needless == Some(true) && entry.verdict == BillVerdict::Costs, class(entry.verdict), amount)
     };
-    entries.sort_by(|a, b| {
+    entries.order_by(|a, b| {
         let (a, b) = (rank(a), rank(b));
         b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(b.2.total_cmp(&a.2))
     });
@@ -277,7 +277,7 @@ pub fn setting_averages(programs: &[ProgramBill]) -> Vec<BillSettingAverage> {
         Some(BillSettingAverage { setting: (*name).to_owned(), amount, programs: logs.len() })
     };
     let mut all: Vec<BillSettingAverage> = names.iter().filter_map(average).collect();
-    all.sort_by(|a, b| b.amount.cost_percent.total_cmp(&a.amount.cost_percent));
+    all.order_by(|a, b| b.amount.cost_percent.total_cmp(&a.amount.cost_percent));
     all
 }
 
@@ -344,7 +344,7 @@ fn of_one(bill: &ProgramBill) -> String {
     }
     let mut costs: Vec<&BillEntry> = costs(bill).collect();
     let percent = |entry: &BillEntry| entry.amount.map_or(0.0, |amount| amount.cost_percent);
-    costs.sort_by(|a, b| percent(b).total_cmp(&percent(a)));
+    costs.order_by(|a, b| percent(b).total_cmp(&percent(a)));
     let largest = costs.first().map(|entry| format!("{}={}", entry.setting, entry.now));
     match (bill.joint, costs.as_slice(), largest) {
         (Some(joint), [_], Some(largest)) => {

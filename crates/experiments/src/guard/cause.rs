@@ -1,6 +1,7 @@
 //! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
 
 use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend};
+use stats::Order;
 
 use crate::history::{FLAW_FACT, is_same_memory};
 
@@ -43,7 +44,7 @@ const LIST_SEPARATORS: [&str; 2] = ["; ", ", "];
 /// Puts the likeliest cause first.
 pub(super) fn order(facts: &mut [FactDifference], class: Option<&str>) {
     let of_class = BY_CLASS.iter().find(|(name, _)| Some(*name) == class).map(|(_, fact)| *fact);
-    facts.sort_by_key(|difference| {
+    facts.order_by_key(|difference| {
         let name = difference.fact.as_str();
         let place = LIKELIEST.iter().position(|fact| *fact == name);
         let is_of_flaw = name.starts_with("mitigation ") || name.starts_with(FLAW_FACT);

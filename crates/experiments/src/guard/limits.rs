@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use record::HistoryEntry;
-use stats::{RowClass, SMALLEST_SPREAD, lag1_autocorrelation, median, next_run_reach};
+use stats::{Order, RowClass, SMALLEST_SPREAD, lag1_autocorrelation, median, next_run_reach};
 
 /// With fewer runs than this no tail is known, and numbers are not judged.
 pub const FEWEST_RUNS: usize = 20;
@@ -317,7 +317,7 @@ fn row_limit(classes: &[CentredClass], alarms: f64) -> f64 {
 
 /// The size that so rarely is exceeded, when the largest of these sizes go on as a power of themselves.
 fn tail_limit(mut sizes: Vec<f64>, alarms: f64) -> f64 {
-    sizes.sort_by(|a, b| b.total_cmp(a));
+    sizes.order_by(|a, b| b.total_cmp(a));
     let count = sizes.len();
     let tail = ((count as f64 * TAIL_SHARE) as usize).max(TAIL_FEWEST).min(count.saturating_sub(1));
     let Some(&from) = sizes.get(tail).filter(|from| **from > 0.0) else { return f64::INFINITY };

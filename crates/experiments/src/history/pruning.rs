@@ -4,6 +4,7 @@
 //! a logarithmic scale of time. The last entry of each boot stays as long as there is another to take, as a kernel, a
 //! microcode and boot words change with a boot. The newest entry, and the one just written, never go.
 
+use stats::Order;
 use std::collections::BTreeSet;
 
 /// How every entry ends.
@@ -115,7 +116,7 @@ pub fn to_prune(files: &[(String, u64)], written: &str, bounds: Bounds) -> Vec<S
             Some(Candidate { name, bytes: *bytes, started_s: parsed.started_s as f64, boot: parsed.boot })
         })
         .collect();
-    kept.sort_by(|a, b| a.started_s.total_cmp(&b.started_s).then(a.name.cmp(b.name)));
+    kept.order_by(|a, b| a.started_s.total_cmp(&b.started_s).then(a.name.cmp(b.name)));
     let mut bytes: u64 = kept.iter().map(|entry| entry.bytes).sum();
     let mut gone = Vec::new();
     while kept.len() > bounds.entries.max(1) || bytes > bounds.bytes {

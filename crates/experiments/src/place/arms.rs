@@ -6,7 +6,7 @@
 
 use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
-use stats::{Cell, cell_count};
+use stats::{Cell, Order, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::cpu_slots::CpuSlots;
@@ -151,7 +151,7 @@ impl Arms {
     /// Every set of CPUs that an arm names.
     pub fn sets(&self) -> Vec<CpuSet> {
         let mut sets: Vec<CpuSet> = self.plans.iter().flat_map(|plan| plan.arrangement.sets()).collect();
-        sets.sort_by_key(ToString::to_string);
+        sets.order_by_key(ToString::to_string);
         sets.dedup();
         sets
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use machine::{CpuId, CpuSet, Topology};
+use stats::Order;
 
 /// Units of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl CpuSlots {
         ];
         let mut cpus: Vec<CpuId> = allowed.iter().collect();
         let first_of = |set: CpuSet| set.first().unwrap_or(CpuId(0));
-        cpus.sort_by_key(|cpu| {
+        cpus.order_by_key(|cpu| {
             let near = candidates.iter().rev().map(|(_, of)| first_of(of(*cpu))).collect::<Vec<_>>();
             (near, *cpu)
         });

@@ -9,7 +9,7 @@ use host::live::{
 use machine::CpuSet;
 use record::{Sharing, SharingThread};
 use sharing::{ProfileOptions, Samplers, watch_while};
-use stats::{Cell, quantile_interval};
+use stats::{Cell, Order, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 
 use super::arms::{ArmPlan, arrangement_of};
@@ -176,7 +176,7 @@ impl RunSubject {
         runs.retain(|seen| {
             seen.run.wall_s > 0.0 && !seen.census.is_empty() && seen.run.ending == Ending::Code(0)
         });
-        runs.sort_by(|a, b| a.run.wall_s.total_cmp(&b.run.wall_s));
+        runs.order_by(|a, b| a.run.wall_s.total_cmp(&b.run.wall_s));
         let walls_s: Vec<f64> = runs.iter().map(|seen| seen.run.wall_s).collect();
         let Some(walls_s) = quantile_interval(&walls_s, 0.5) else { return Ok(None) };
         let median = runs.swap_remove(runs.len() / 2);

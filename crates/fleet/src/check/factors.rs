@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use record::{NodeRow, StateKind};
-use stats::{FEWEST_UNITS, median};
+use stats::{FEWEST_UNITS, Order, median};
 
 use super::Place;
 use super::gathered::{CheckUps, Gathered, Interned, Run};
@@ -155,7 +155,7 @@ pub(super) fn levels(
         nodes,
     };
     let mut levels: Vec<Level> = tested.map(level).collect();
-    levels.sort_by(|a, b| (a.stratum, &a.factor, &a.name).cmp(&(b.stratum, &b.factor, &b.name)));
+    levels.order_by(|a, b| (a.stratum, &a.factor, &a.name).cmp(&(b.stratum, &b.factor, &b.name)));
     levels
 }
 
@@ -204,7 +204,7 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
             .into_iter()
             .map(|(value, (members, rates))| (gathered.words.of(value), members, rates))
             .collect();
-        values.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
+        values.order_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
         let Some(usual) = values.first().map(|(value, ..)| (*value).clone()) else { continue };
         minorities.extend(values.into_iter().skip(1).map(|(state, nodes, rates)| Minority {
             stratum,
@@ -217,7 +217,7 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
             rate_ppb: median(&rates),
         }));
     }
-    minorities.sort_by(|a, b| {
+    minorities.order_by(|a, b| {
         (a.nodes.len(), a.stratum, a.kind, &a.id, &a.state).cmp(&(
             b.nodes.len(),
             b.stratum,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use record::FleetPlace;
+use stats::Order;
 
 use super::node::Node;
 
@@ -23,7 +24,7 @@ pub(super) fn places(nodes: &[Node]) -> Vec<FleetPlace> {
     let mut places = vec![FleetPlace::default(); nodes.len()];
     for (rack, (chassis, mut members)) in racks {
         let chassis: Vec<String> = chassis.into_iter().collect();
-        members.sort_by_key(|index| natural(&nodes[*index].name));
+        members.order_by_key(|index| natural(&nodes[*index].name));
         for (order, index) in members.into_iter().enumerate() {
             let slot = rank(&slots, nodes[index].slot.as_deref());
             let chassis =

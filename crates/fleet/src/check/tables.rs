@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use record::NodeRow;
-use stats::{Deviations, median, median_absolute_deviation};
+use stats::{Deviations, Order, median, median_absolute_deviation};
 
 use super::Place;
 use super::factors::{Level, Minority, Places, levels, minorities};
@@ -154,7 +154,7 @@ impl Tables {
             Some((gathered.words.of(key), column, centre))
         };
         let mut columns: Vec<(&String, Column, f64)> = columns.into_iter().filter_map(with_centre).collect();
-        columns.sort_by_key(|(key, ..)| *key);
+        columns.order_by_key(|(key, ..)| *key);
         let mut deviations = Deviations::new(units, columns.len());
         for (metric, (key, column, centre)) in columns.into_iter().enumerate() {
             self.rows += column.values.len();

@@ -1,5 +1,7 @@
 //! What firmware says of distances beside what was measured: "SLIT says all 20; measured two classes".
 
+use stats::Order;
+
 use super::graph::Graph;
 use super::inference::{Inference, Verdict};
 use super::matrix::Matrix;
@@ -75,7 +77,7 @@ fn classes(matrix: &Matrix, class: impl Fn(usize, usize) -> u32) -> Vec<(u32, f6
             None => sums.push((of, value, 1.0)),
         }
     }
-    sums.sort_by_key(|(of, ..)| *of);
+    sums.order_by_key(|(of, ..)| *of);
     sums.into_iter().map(|(of, sum, count)| (of, sum / count)).collect()
 }
 

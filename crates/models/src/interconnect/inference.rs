@@ -20,6 +20,7 @@ use hypothesis::{Entries, Reading, evidence};
 pub use mesh::Mesh;
 use reasons::{beyond_inference, beyond_resolution, why_flat, why_in_parts, why_not_two};
 use search::{Found, rank};
+use stats::Order;
 
 /// A graph is identified from this probability on: its times are fitted, and fits follow noise a little.
 const PROBABILITY_MIN: f64 = 0.99;
@@ -324,7 +325,7 @@ fn weigh(found: Found, log_graphs: f64) -> Weighed {
 
 /// Each graph once, with the weight of all its explanations together and the best of them: a square of nodes is a mesh of two by two.
 fn merged(mut weighed: Vec<Weighed>) -> Vec<Weighed> {
-    weighed.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
+    weighed.order_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
     let mut each: Vec<Weighed> = Vec::with_capacity(weighed.len());
     for one in weighed {
         match each.iter_mut().find(|have| have.graph.is_some() && have.graph == one.graph) {
@@ -337,7 +338,7 @@ fn merged(mut weighed: Vec<Weighed>) -> Vec<Weighed> {
 
 /// Best first; weights become logarithms of probabilities.
 fn normalise(weighed: &mut [Weighed]) {
-    weighed.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
+    weighed.order_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
     let best = weighed.first().map_or(0.0, |best| best.log_weight);
     let sum: f64 = weighed.iter().map(|one| (one.log_weight - best).exp()).sum();
     for one in weighed {

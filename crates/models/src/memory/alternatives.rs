@@ -2,6 +2,7 @@
 
 use machine::Bytes;
 use serde::Serialize;
+use stats::Order;
 
 use super::description::MemoryMachine;
 use super::fit::{Datum, Residual, Traces, fit, without};
@@ -56,7 +57,7 @@ pub fn alternatives(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces
             }
         }
     }
-    found.sort_by(|a, b| a.squares.total_cmp(&b.squares));
+    found.order_by(|a, b| a.squares.total_cmp(&b.squares));
     found
 }
 

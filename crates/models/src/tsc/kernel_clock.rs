@@ -5,6 +5,8 @@
 //! interrupt and remembers its counter; every CPU adds what its own counter shows beyond that, never less than
 //! nothing. A tick whose counter says that more than one has passed counts the others as lost and adds them.
 
+use stats::Order;
+
 use super::counter::Counter;
 use super::description::TscMachine;
 use super::power::FrequencyCourse;
@@ -43,7 +45,7 @@ impl CounterClock {
             .flat_map(|course| &course.transitions)
             .map(|one| (one.told_ns, 1e9 / one.hz))
             .collect();
-        quotients.sort_by(|a, b| a.0.total_cmp(&b.0));
+        quotients.order_by(|a, b| a.0.total_cmp(&b.0));
         quotients.insert(0, (0.0, 1e9 / courses[0].changes[0].1));
         let mut clock = Self { tick_ns, ticks: vec![Tick { time_ns: 0.0, last_tsc: 0.0 }], quotients };
         let mut last = clock.ticks[0];

@@ -13,7 +13,7 @@ use clock::{TickRate, begin, end};
 use host::live::{Pinned, start_thread};
 use machine::CpuId;
 use record::{ScalingVerdict, ThreadCost};
-use stats::{Comparison, Random, median, quantile};
+use stats::{Comparison, Order, Random, median, quantile};
 
 use super::catalogue::Read;
 use crate::control::{ControlLoops, ControlReading};
@@ -204,7 +204,7 @@ impl Burst {
             .map(|cpu| {
                 let threads = by_thread.iter().skip(cpu).step_by(cpus);
                 let mut batches: Vec<Batch> = threads.flatten().copied().collect();
-                batches.sort_by_key(|batch| batch.start_ticks);
+                batches.order_by_key(|batch| batch.start_ticks);
                 batches
             })
             .collect();

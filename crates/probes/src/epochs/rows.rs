@@ -6,7 +6,7 @@ use record::{
     BandwidthPoint, ClockRead, Compute, Control, LatencyCell, LineTransfer, LoadedLatency, OrderedLatency,
     PairSlowdown, ParallelChase, Record, Spread, StreamResult, UnlikeSlowdown, WakePoint, WalkPoint,
 };
-use stats::median;
+use stats::{Order, median};
 
 use super::Part;
 use super::estimator::{self, Estimator};
@@ -187,7 +187,7 @@ pub(super) fn merge(base: &mut Record, parts: &[Part]) {
     base.memory.orders = list(&estimator::ORDERS, parts, |record| &record.memory.orders);
     base.memory.walks = list(&estimator::WALKS, parts, |record| &record.memory.walks);
     // An epoch measures finer where it sees a step, and not all see it at the same place.
-    base.memory.walks.sort_by_key(|point| (point.cpu, point.page_bytes, point.pages));
+    base.memory.walks.order_by_key(|point| (point.cpu, point.page_bytes, point.pages));
     base.memory.parallel = list(&estimator::PARALLEL, parts, |record| &record.memory.parallel);
     base.memory.loaded = list(&estimator::LOADED, parts, |record| &record.memory.loaded);
     base.cores.control = list(&estimator::CONTROL, parts, |record| &record.cores.control);

@@ -12,6 +12,7 @@ mod pair;
 use host::live::{Mapping, MappingError, PageRequest, Pinned};
 use machine::{Bytes, Machine};
 use record::WalkPoint;
+use stats::Order;
 
 use self::pair::{Spacing, measure_pairs};
 use super::MemoryError;
@@ -269,7 +270,7 @@ fn refined(counts: &[usize], delta_ns: &[Option<f64>]) -> Vec<usize> {
             (is_step && is_open && middle > pages[0] && middle < pages[1]).then_some((steepness, middle))
         })
         .collect();
-    steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    steps.order_by(|a, b| b.0.total_cmp(&a.0));
     let mut added: Vec<usize> = steps.into_iter().take(ADDED_MAX).map(|(_, middle)| middle).collect();
     added.sort_unstable();
     added

@@ -1,5 +1,7 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
+use stats::Order;
+
 use super::{DroppedProbe, Options, Probe, Selection};
 use crate::probe::Subject;
 
@@ -67,7 +69,7 @@ pub(super) fn fit(
     let available_s = (budget_s - overhead_s).max(0.0);
     let sum = |requests: &[Request], of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>();
     let mut by_rank: Vec<Probe> = Probe::all().collect();
-    by_rank.sort_by_key(|probe| probe.about().rank);
+    by_rank.order_by_key(|probe| probe.about().rank);
     for probe in by_rank.into_iter().rev() {
         if sum(&requests, |request| tenths_up(request.least_s)) <= available_s + f64::EPSILON {
             break;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Bytes;
+use stats::Order;
 
 use super::{Anchor, Chart, Measure, Svg, level_colour, level_rank};
 use crate::number;
@@ -91,7 +92,7 @@ impl SurfaceChart {
 
     fn legend(&self, svg: &mut Svg) {
         let mut levels: Vec<&str> = self.usable().map(|cell| cell.level.as_str()).collect();
-        levels.sort_by_key(|level| (level_rank(level), (*level).to_owned()));
+        levels.order_by_key(|level| (level_rank(level), (*level).to_owned()));
         levels.dedup();
         // The table of levels says what each level takes; this is another quantity.
         svg.text((24.0, 25.0), "dim", Anchor::Start, "medians of cells:");
@@ -187,7 +188,7 @@ fn quads<'c>(corners: &BTreeMap<(u64, u64), Corner<'c>>) -> Vec<Quad<'c>> {
             }
         }
     }
-    quads.sort_by(|a, b| b.depth.total_cmp(&a.depth));
+    quads.order_by(|a, b| b.depth.total_cmp(&a.depth));
     quads
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use machine::Bytes;
 use record::{BandwidthPoint, LatencyCell, Record, Scope, WalkPoint};
+use stats::Order;
 
 use super::Source;
 use super::pairs::Axis as Cpus;
@@ -62,7 +63,7 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
             LinePoint::measured(p.block_bytes.0 as f64, p.bytes_per_s, &p.spread, gigabytes)
         };
         let mut points: Vec<LinePoint> = those.map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.order_by(|a, b| a.x.total_cmp(&b.x));
         LineSeries { name: naming::series(of_key.0, of_key.1, of_key.2), style, points }
     };
     let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
@@ -83,7 +84,7 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
 /// The cells of each page size, the smallest first.
 fn by_page(record: &Record) -> Vec<(Bytes, Vec<&LatencyCell>)> {
     let mut cells = naming::grouped(record.memory.latency.iter().map(|cell| (cell.page_bytes, cell)));
-    cells.sort_by_key(|(page, _)| *page);
+    cells.order_by_key(|(page, _)| *page);
     cells
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn by_block_and_stride(title: String, cells: Vec<(&LatencyCell, Measu
 pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let results: Vec<_> = record.memory.stream.iter().filter_map(|one| Some((one.cpu?, one))).collect();
     let mut keys = naming::distinct(results.iter().map(|(_, one)| naming::kernel_of(one)));
-    keys.sort_by_key(|(kernel, ..)| *kernel != "triad");
+    keys.order_by_key(|(kernel, ..)| *kernel != "triad");
     let cpus = Cpus::of(results.iter().map(|(cpu, _)| *cpu));
     let cells = results.iter().filter_map(|(cpu, one)| {
         Some(MatrixCell {
@@ -166,7 +167,7 @@ pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.page_bytes).collect();
     let series = sizes.iter().enumerate().map(|(style, page)| {
         let mut of: Vec<&WalkPoint> = points.iter().filter(|point| point.page_bytes == *page).collect();
-        of.sort_by_key(|point| point.pages);
+        of.order_by_key(|point| point.pages);
         let point = |p: &&WalkPoint| LinePoint::measured(p.pages as f64, p.delta_ns, &p.spread, |ns| ns);
         LineSeries { name: naming::pages(*page), style, points: of.iter().map(point).collect() }
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use machine::CpuId;
 use record::{ClockPair, LineTransfer, Record, Spread};
-use stats::Interval;
+use stats::{Interval, Order};
 
 use super::Source;
 use crate::draw::{
@@ -150,7 +150,7 @@ fn farthest(pair: &ClockPair) -> Option<f64> {
 pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let mut shown: Vec<&ClockPair> = counters(record).iter().filter(|pair| pair.centres.len() > 1).collect();
     let steepness = |pair: &ClockPair| pair.rate_ppb.filter(|ppb| ppb.is_finite()).map_or(0.0, f64::abs);
-    shown.sort_by(|a, b| {
+    shown.order_by(|a, b| {
         b.fault.is_some().cmp(&a.fault.is_some()).then(steepness(b).total_cmp(&steepness(a)))
     });
     let series = shown.iter().take(MOST_CURVES).enumerate().map(|(style, pair)| {

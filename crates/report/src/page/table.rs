@@ -34,8 +34,12 @@ impl Table {
     /// A table of these rows, which gets its columns one by one.
     pub(crate) fn of<R>(id: &'static str, rows: impl IntoIterator<Item = R>) -> Rows<R> {
         let rows: Vec<R> = rows.into_iter().collect();
-        let empty = rows.iter().map(|_| Row::default()).collect();
-        Rows { rows, table: Self { id, rows: empty, ..Self::default() } }
+        let table = Self::empty(id, rows.len());
+        Rows { rows, table }
+    }
+
+    fn empty(id: &'static str, rows: usize) -> Self {
+        Self { id, rows: vec![Row::default(); rows], ..Self::default() }
     }
 
     /// A section of this table alone; none without rows.
@@ -54,9 +58,17 @@ impl Table {
         self.columns.iter().enumerate().filter(|(index, column)| column.is_used(&self.rows, *index)).collect()
     }
 
-    fn push(&mut self, column: Column, cells: Vec<Cell>) {
+    fn push(&mut self, column: Column, cell: &dyn Fn(usize) -> Cell) {
         self.columns.push(column);
-        self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.cells.push(cell));
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            row.cells.push(cell(index));
+        }
+    }
+
+    fn push_details(&mut self, detail: &dyn Fn(usize) -> Option<String>) {
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            row.detail = detail(index);
+        }
     }
 }
 
@@ -72,25 +84,25 @@ impl<R> Rows<R> {
         self.with(column, &|row| of(row).into())
     }
 
-    /// Through a pointer: one loop for each kind of rows, not one for each of six hundred columns.
+    /// Through a pointer: one loop, not one for each of a hundred kinds of rows and six hundred columns.
     fn with(mut self, column: Column, cell: &dyn Fn(&R) -> Cell) -> Self {
-        self.table.push(column, self.rows.iter().map(cell).collect());
+        self.table.push(column, &|index| cell(&self.rows[index]));
         self
     }
 
     /// Short words.
     pub(crate) fn word<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
-        self.column(head.column(Kind::Word), of)
+        self.with(head.column(Kind::Word), &|row| of(row).into())
     }
 
     /// Sentences.
     pub(crate) fn prose<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
-        self.column(head.column(Kind::Prose), of)
+        self.with(head.column(Kind::Prose), &|row| of(row).into())
     }
 
     /// Numbers.
     pub(crate) fn number<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
-        self.column(head.column(Kind::Number), of)
+        self.with(head.column(Kind::Number), &|row| of(row).into())
     }
 
     /// Bars for shares of the longest.
@@ -100,7 +112,7 @@ impl<R> Rows<R> {
 
     /// What is said below each row.
     pub(crate) fn detail(mut self, of: impl Fn(&R) -> Option<String>) -> Self {
-        self.table.rows.iter_mut().zip(&self.rows).for_each(|(row, one)| row.detail = of(one));
+        self.table.push_details(&|index| of(&self.rows[index]));
         self
     }
 

@@ -4,6 +4,7 @@ use record::{
     Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill, SkippedSetting,
 };
 
+use stats::Order;
 use stats::text::{signed_ends, signed_points};
 
 use crate::number;
@@ -223,7 +224,7 @@ fn settings(bill: &Bill) -> Table {
         }
     }
     let rank = |name: &str| bill.settings.iter().position(|one| one.setting == name).unwrap_or(usize::MAX);
-    by_setting.sort_by_key(|(name, _)| rank(name));
+    by_setting.order_by_key(|(name, _)| rank(name));
     let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {
         all.iter().filter(|(_, entry)| entry.verdict == verdict).count()
     };

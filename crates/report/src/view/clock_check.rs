@@ -3,6 +3,7 @@
 use record::{
     BackwardsCount, ClockCheck, ClockFault, ClockPair, ClockVerdict, KernelClocks, RegimeVerdict, SystemClock,
 };
+use stats::Order;
 
 use super::clock_cost::{brief, rates};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
@@ -108,7 +109,7 @@ fn rank(pair: &ClockPair) -> (u8, f64) {
 
 fn pairs(check: &ClockCheck) -> Option<Section> {
     let mut sorted: Vec<&ClockPair> = check.pairs.iter().collect();
-    sorted.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+    sorted.order_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
     let loops = check.loops.as_ref().map(|loops| {
         let [a, b, c] = loops.worst;
         let (all, broken, ns) = (machine::counted(loops.count, "loop"), loops.broken, loops.worst_ns);
@@ -161,7 +162,7 @@ fn fault(fault: ClockFault) -> &'static str {
 /// Reads that went back on the first screen, all of them behind it.
 fn backwards(check: &ClockCheck) -> Option<Section> {
     let mut sorted: Vec<&BackwardsCount> = check.backwards.iter().collect();
-    sorted.sort_by_key(|count| std::cmp::Reverse(count.backwards > 0));
+    sorted.order_by_key(|count| std::cmp::Reverse(count.backwards > 0));
     let (all, back) = (sorted.len(), sorted.iter().filter(|count| count.backwards > 0).count());
     let kinds = machine::counted(all, "way");
     let text = match back {

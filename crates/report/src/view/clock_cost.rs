@@ -5,6 +5,7 @@ use record::{
     ClockCost, ClockRead, CostControl, CostVerdict, PublishedCost, RoundsSeen, RoundsVerdict, ScalingVerdict,
     SourceCost, SourceCosts, ThreadCost,
 };
+use stats::Order;
 
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
@@ -132,7 +133,7 @@ fn reads(reads: &[ClockRead]) -> Option<Section> {
     let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
     let counter_cycles = counter_cycles_name(reads);
     let mut sorted: Vec<&ClockRead> = reads.iter().collect();
-    sorted.sort_by_key(|read| usual_first(&COMMON_READS, &read.name));
+    sorted.order_by_key(|read| usual_first(&COMMON_READS, &read.name));
     let cycles = |read: &ClockRead| {
         let (cycles, interval) = read.core_cycles.zip(read.core_cycles_interval)?;
         let share = interval.half_width() / cycles * 100.0;

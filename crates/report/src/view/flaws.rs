@@ -3,6 +3,7 @@
 use flaws::{Flaw, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
+use stats::Order;
 
 use super::machine::headline;
 use crate::naming::word;
@@ -158,7 +159,7 @@ fn ranked(verdicts: &[FlawVerdict], all: bool) -> Vec<&FlawVerdict> {
         .iter()
         .filter(|verdict| all || verdict.affected != Answer::No || verdict.paid == Answer::Yes)
         .collect();
-    shown.sort_by_key(|verdict| match verdict.protected {
+    shown.order_by_key(|verdict| match verdict.protected {
         _ if verdict.special.is_some() => 0,
         Protection::NotProtected => 1,
         Protection::Partly => 2,
@@ -242,7 +243,7 @@ pub fn flaw_index_page(flaws: &[&Flaw]) -> Page {
 /// Counts over many machines; rows without a machine only on demand.
 pub fn population_page(counts: &Population, all: bool) -> Page {
     let mut common: Vec<(&String, &usize)> = counts.by_signature.iter().collect();
-    common.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    common.order_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let most: Vec<String> =
         common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
     let kinds = counted(common.len(), "CPU signature");

@@ -3,7 +3,7 @@
 mod sharing;
 
 use record::{AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread};
-use stats::Verdict;
+use stats::{Order, Verdict};
 
 use crate::naming::word;
 use crate::number::{count, percent, short};
@@ -109,7 +109,7 @@ fn threads(found: &PlaceOutcome) -> Table {
     let shown = found.recommended.clone().or_else(|| found.arms.get(1).map(|arm| arm.name.clone()));
     let is_choice = |arm: &&PlaceArm| !arm.cpus.is_empty() && !KERNEL.contains(&arm.name.as_str());
     let mut arms: Vec<&PlaceArm> = found.arms.iter().filter(is_choice).collect();
-    arms.sort_by_key(|arm| Some(&arm.name) != shown.as_ref());
+    arms.order_by_key(|arm| Some(&arm.name) != shown.as_ref());
     let rows = Table::of("threads", found.threads.iter().enumerate())
         .word("thread", |(_, thread)| thread_name(thread))
         .number(("busy", "%"), |(_, thread)| Cell::whole(Some(100.0 * thread.cpu_share)));

@@ -1,6 +1,7 @@
 //! Toggles: what can be switched here, why the rest cannot, and one of them explained.
 
 use serde::Serialize;
+use stats::Order;
 
 use crate::page::{Block, Page, Section, Statement, Table, Tone};
 
@@ -70,7 +71,7 @@ impl ToggleState {
 /// The list: those that can be switched, then with reasons those that cannot.
 pub fn toggles_page(toggles: &[ToggleState]) -> Page {
     let mut by_class: Vec<&ToggleState> = toggles.iter().collect();
-    by_class.sort_by_key(|toggle| toggle.class);
+    by_class.order_by_key(|toggle| toggle.class);
     let mut classes: Vec<(&str, &str)> =
         by_class.iter().map(|toggle| (toggle.class, toggle.class_means)).collect();
     classes.dedup();

@@ -1,6 +1,6 @@
 //! The graphs that are looked at: all of a few nodes, and by local search those of more.
 
-use stats::Random;
+use stats::{Order, Random};
 
 use super::super::graph::{ENUMERATED_NODES_MAX, Graph, Hops, connected_graphs, pairs};
 use super::super::matrix::Matrix;
@@ -197,7 +197,7 @@ fn starts(matrix: &Matrix) -> Vec<Graph> {
         .map(|pair| (pair[1] - pair[0], f64::midpoint(pair[0], pair[1])))
         .filter(|(gap, _)| *gap > 0.0)
         .collect();
-    gaps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    gaps.order_by(|a, b| b.0.total_cmp(&a.0));
     gaps.truncate(GAPS);
     let below = |limit: f64| {
         let mut graph = Graph::new(matrix.count());

@@ -8,6 +8,7 @@ use host::live::ensure_room_on_node;
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use record::{NodeLoadedLatency, PackageScaling};
+use stats::Order;
 
 use super::Settings;
 use super::choice::package_of;
@@ -133,7 +134,7 @@ fn teams(session: &Session<'_>) -> Vec<Team> {
         let is_second = |cpu: &CpuId| {
             topology.siblings(*cpu).intersection(&all).first().is_some_and(|first| first != *cpu)
         };
-        cpus.sort_by_key(|cpu| (is_second(cpu), *cpu));
+        cpus.order_by_key(|cpu| (is_second(cpu), *cpu));
         let mut counts: Vec<usize> =
             (0..usize::BITS - 1).map(|power| 1 << power).take_while(|&count| count < cpus.len()).collect();
         counts.push(cpus.len());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
 use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, WakePoint};
-use stats::Interval;
+use stats::{Interval, Order};
 
 use super::measured;
 use crate::naming;
@@ -30,7 +30,7 @@ fn largest<'r, R>(
     let all = shown.len();
     let mut legend = legend.to_owned();
     if all > ROWS_MAX {
-        shown.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        shown.order_by(|a, b| value(b).total_cmp(&value(a)));
         shown.truncate(ROWS_MAX);
         legend = format!("{legend} The {ROWS_MAX} largest of {all}; all: sidestep show --csv RECORD");
     }
@@ -225,9 +225,9 @@ pub(super) fn clock_reads(record: &Record) -> Table {
     let reads: Vec<&ClockRead> = of_cost.iter().chain(record.clocks.iter().filter(is_new)).collect();
     let counter_cycles = counter_cycles_name(reads.iter().copied());
     let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
-    by_name.sort_by_key(|(name, _)| usual_first(&USUAL_READS, name));
+    by_name.order_by_key(|(name, _)| usual_first(&USUAL_READS, name));
     let ends = by_name.into_iter().map(|(_, mut of)| {
-        of.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        of.order_by(|a, b| a.ns.total_cmp(&b.ns));
         (of[0], of[1..].last().copied())
     });
     Table::of("clocks", ends)

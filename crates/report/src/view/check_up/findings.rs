@@ -1,6 +1,7 @@
 //! The findings in full, and what they make worth doing.
 
 use record::{Area, Finding, Protection, Record, Severity, Step};
+use stats::Order;
 
 use crate::naming;
 use crate::page::{Block, Card, Section, Statement, Tone};
@@ -43,7 +44,7 @@ fn cards(record: &Record) -> Vec<Vec<&Finding>> {
 /// The most important first.
 fn ordered(record: &Record) -> Vec<&Finding> {
     let mut ordered: Vec<&Finding> = record.findings.iter().collect();
-    ordered.sort_by_key(|finding| finding.severity);
+    ordered.order_by_key(|finding| finding.severity);
     ordered
 }
 

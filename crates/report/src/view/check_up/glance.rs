@@ -1,6 +1,7 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
 use record::{Area, ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use stats::Order;
 
 use super::findings;
 use crate::number;
@@ -60,7 +61,7 @@ fn status(record: &Record, area: Area, name: &'static str) -> Option<Status> {
         Area::Noise => noise(record),
     };
     let mut toned: Vec<(Tone, &Finding)> = found.iter().map(|finding| (tone(finding), *finding)).collect();
-    toned.sort_by_key(|(_, finding)| finding.severity);
+    toned.order_by_key(|(_, finding)| finding.severity);
     let of = |asked: Tone| {
         let of = toned.iter().filter(move |(tone, _)| *tone == asked);
         of.map(|(_, finding)| phrase(record, finding))

@@ -2,8 +2,8 @@
 
 use machine::Bytes;
 use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, StreamResult};
-use stats::Interval;
 use stats::text::span;
+use stats::{Interval, Order};
 
 use super::{margined, measured, with_interval};
 use crate::interconnect::verdict_words;
@@ -190,7 +190,7 @@ pub(super) fn stream(record: &Record) -> Table {
     let results = one_row_per_set(&record.memory.stream);
     let mut kernels = naming::distinct(results.iter().map(|result| naming::kernel_of(result)));
     let width = |isa: &str| WIDEST_FIRST.iter().position(|name| *name == isa).unwrap_or(WIDEST_FIRST.len());
-    kernels.sort_by_key(|(kernel, isa, _)| (width(isa), *kernel != "triad"));
+    kernels.order_by_key(|(kernel, isa, _)| (width(isa), *kernel != "triad"));
     let scopes = [Scope::Cpu, Scope::Node, Scope::Machine];
     let places = kernels.iter().flat_map(|kernel| scopes.map(|scope| (kernel, scope)));
     let rows = places.flat_map(|(kernel, scope)| {
@@ -224,7 +224,7 @@ fn with_workers(mut results: Vec<&StreamResult>, scope: Scope) -> Vec<(String, &
         return results.into_iter().map(|one| (who(one), one)).collect();
     }
     results.retain(|result| result.bytes_per_s.is_finite());
-    results.sort_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
+    results.order_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
     let Some(last) = results.len().checked_sub(1) else { return Vec::new() };
     let of = format!("of {} {}s", results.len(), naming::word(&scope).replace("cpu", "CPU"));
     [("slowest", 0), ("median", last.div_ceil(2)), ("fastest", last)]

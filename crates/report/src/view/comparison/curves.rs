@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use machine::Bytes;
 use record::{LatencyCell, Record, Scope};
+use stats::Order;
 
 use crate::draw::{
     Axis, Colours, LineChart, LinePanel, LinePoint, LineSeries, MatrixChart, MatrixPanel, Measure,
@@ -41,7 +42,7 @@ fn panels<K: Ord + Clone>(
 ) -> Vec<LinePanel> {
     let curve = |one: &Named<'_>, key: &K| {
         let mut points = points(one.record, key);
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.order_by(|a, b| a.x.total_cmp(&b.x));
         LineSeries { name: one.name.to_owned(), style: one.style, points }
     };
     let panel = |key: &K| {

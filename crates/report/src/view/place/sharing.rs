@@ -3,7 +3,7 @@
 use record::{
     PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, Sharing, SharingMatrix, SharingThread,
 };
-use stats::Interval;
+use stats::{Interval, Order};
 
 use super::thread_name;
 use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
@@ -47,7 +47,7 @@ pub(super) fn strongest_pairs(found: &PlaceOutcome) -> Vec<String> {
             .map(|kind| value(pair, kind) / largest[kind])
             .fold(0.0, f64::max)
     };
-    pairs.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    pairs.order_by(|a, b| strength(b).total_cmp(&strength(a)));
     let names = names(found, sharing);
     pairs.iter().take(PAIRS_SHOWN).map(|pair| words(pair, &names, &sharing.regions)).collect()
 }
