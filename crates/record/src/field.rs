@@ -2,7 +2,7 @@
 //!
 //! A document is always read from bytes: the code of its hundred types is then there once, for the tree and for a file.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error, Unexpected};
 use serde_json::Value;
 
 /// A field that is not what this version knows.
@@ -27,10 +27,36 @@ pub fn read_document<T: DeserializeOwned>(value: &Value) -> Result<T, FieldError
 impl FieldError {
     /// Of a text of one line.
     fn of(text: &str, error: &serde_json::Error) -> Self {
+        let json = text.as_bytes();
+        // The text is valid: what its reader takes for a fault of form is a value of another kind where a word of a list has to stand, and
+        // it has looked one byte ahead.
+        if error.is_syntax() {
+            let (before, rest) = json.split_at(error.column().saturating_sub(1).min(json.len()));
+            let found = serde_json::Deserializer::from_slice(rest).into_iter::<Value>().next();
+            if let Some(Ok(found)) = found {
+                let reason = serde_json::Error::invalid_type(kind(&found), &"string or map").to_string();
+                return Self { path: path_at(before), reason };
+            }
+        }
         let reason = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let reason = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
-        Self { path: path_at(&text.as_bytes()[..error.column().min(text.len())]), reason }
+        Self { path: path_at(&json[..error.column().min(json.len())]), reason }
+    }
+}
+
+fn kind(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(is) => Unexpected::Bool(*is),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => Unexpected::Unsigned(number),
+            (_, Some(number)) => Unexpected::Signed(number),
+            _ => Unexpected::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
     }
 }
 
@@ -97,6 +123,7 @@ fn end_of_string(json: &[u8], start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Severity;
 
     #[test]
     fn a_path_leads_to_the_value_that_ends_or_is_about_to_begin() {
@@ -125,5 +152,16 @@ mod tests {
         assert_eq!(error.path, "[1][1]");
         assert_eq!(error.reason, "invalid value: integer `-4`, expected u8");
         assert_eq!(read_document::<Vec<[i8; 2]>>(&value), Ok(vec![[1, 2], [3, -4]]));
+        for (found, kind) in [
+            (serde_json::json!(null), "null"),
+            (serde_json::json!([1]), "sequence"),
+            (serde_json::json!(-1.5), "floating point `-1.5`"),
+            (serde_json::json!(7), "integer `7`"),
+        ] {
+            let error =
+                read_document::<Vec<Severity>>(&serde_json::json!(["notice", found])).expect_err(kind);
+            let reason = format!("invalid type: {kind}, expected string or map");
+            assert_eq!((error.path.as_str(), error.reason), ("[1]", reason));
+        }
     }
 }
