@@ -101,7 +101,7 @@ fn path_at(json: &[u8]) -> String {
             Open::Object(Some(field)) if path.is_empty() => path = field,
             Open::Object(Some(field)) => path = path + "." + &field,
             Open::Object(None) => {}
-            Open::Array(index) => path += &format!("[{index}]"),
+            Open::Array(index) => path = format!("{path}[{index}]"),
         }
     }
     if path.is_empty() { ".".to_owned() } else { path }
@@ -139,7 +139,7 @@ mod tests {
             (r#"{"a":[1,{"b":2,"c":"}],\"""#, "a[1].c"),
             (r#"{"a":[1],"b":{"c""#, "b"),
             (r#"{"a":[1],"b\"{":{"c":null"#, r#"b\"{.c"#),
-            (r#"[[0],[1,2"#, "[1][1]"),
+            ("[[0],[1,2", "[1][1]"),
         ] {
             assert_eq!(path_at(text.as_bytes()), path, "{text}");
         }

@@ -440,6 +440,7 @@ fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
     let why = match sharing {
         None => "its threads could not be watched".to_owned(),
         Some(Sharing { wakes_refused: Some(why), .. }) => format!("who wakes whom was not seen: {why}"),
+        Some(sharing) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
         Some(_) => "how long it rests was not seen".to_owned(),
     };
     format!(
