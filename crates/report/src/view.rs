@@ -17,6 +17,7 @@ pub(crate) mod inferred_links;
 mod judged;
 mod linked_sockets;
 pub(crate) mod machine;
+mod measured;
 pub(crate) mod measured_sockets;
 mod memory;
 mod place;

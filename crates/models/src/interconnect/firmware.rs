@@ -30,7 +30,7 @@ pub struct FirmwareGraph {
     /// Where from.
     pub source: String,
     /// Why it names no links, if it does not.
-    #[serde(rename = "undetermined")]
+    #[serde(rename = "untold")]
     pub undetermined: Option<String>,
     /// Nodes or dies, by number.
     pub nodes: Vec<u32>,

@@ -10,15 +10,15 @@ mod results;
 mod sockets;
 
 use models::interconnect::SocketAccount;
-use record::{Record, Spread};
+use record::Record;
 
 use crate::figure::{self, Figure, Source};
-use crate::page::{Block, Cell, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::page::{Block, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
 use crate::view::machine::headline;
+use crate::view::measured::lines;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
 use crate::{number, plan};
 
-pub(crate) use cores::lines;
 pub use results::results_page;
 
 const fn chapter(id: &'static str, title: &'static str) -> Chapter {
@@ -195,19 +195,6 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
     sections.push(figures(source, &["clock-offsets", "clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
-}
-
-/// A measured value with its doubts, its uncertainty and its interval.
-fn measured(value: f64, spread: &Spread) -> Cell {
-    Cell::within(number::measured(value, spread), value, spread.interval)
-}
-
-/// The same in the unit that `scale` makes of the record's, in little room: the wider side of the interval stands for both.
-pub(crate) fn margined(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Cell {
-    let (value, interval) = (scale(value), spread.interval.map(scale));
-    let mark = number::quality_mark(spread.quality);
-    let text = format!("{}{mark} {}", number::column(value), number::plus_minus(value, interval));
-    Cell::within(text, value, interval)
 }
 
 /// `±2 %` and the like behind a value, nothing where there is none.

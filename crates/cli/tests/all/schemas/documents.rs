@@ -247,7 +247,6 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
     let boot = object(&[
         ("command_line_now", "The kernel's command line of this boot.", text_or_null()),
         ("steps", "What to do for the next boot, one line each.", list(&text())),
-        ("kexec", "The same without firmware, if it can be done here.", text_or_null()),
     ]);
     let next = json!({ "anyOf": [{ "type": "null" }, object(&[
         ("place", "Its number, from 1.", json!({ "type": "integer", "minimum": 1 })),

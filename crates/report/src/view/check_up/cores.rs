@@ -3,39 +3,18 @@
 use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
-use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, WakePoint};
+use record::{CheckedLoop, ClockRead, Compute, Record, WakePoint};
 use stats::{Interval, Order};
 
-use super::measured;
 use crate::naming;
-use crate::number::{self, finite};
-use crate::page::{Cell, Rows, Section, Statement, Table};
+use crate::number;
+use crate::page::{Cell, Section, Statement, Table};
 use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
+use crate::view::measured::{largest, measured};
 
-/// Of more rows than this those with the largest numbers are shown; the CSV has all.
-const ROWS_MAX: usize = 64;
 /// The reads that programs use most; they stand first.
 const USUAL_READS: [&str; 5] =
     ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
-
-/// A table of the rows with the largest numbers, and what it means.
-fn largest<'r, R>(
-    id: &'static str,
-    rows: &'r [R],
-    value: fn(&R) -> f64,
-    legend: &str,
-    columns: impl Fn(Rows<&'r R>) -> Rows<&'r R>,
-) -> Table {
-    let mut shown: Vec<&R> = rows.iter().filter(|row| finite(value(row)).is_some()).collect();
-    let all = shown.len();
-    let mut legend = legend.to_owned();
-    if all > ROWS_MAX {
-        shown.order_by(|a, b| value(b).total_cmp(&value(a)));
-        shown.truncate(ROWS_MAX);
-        legend = format!("{legend} The {ROWS_MAX} largest of {all}; all: sidestep show --csv RECORD");
-    }
-    columns(Table::of(id, shown)).legend(legend)
-}
 
 /// What CPUs cost each other: the same loop on both.
 pub(super) fn sharing(record: &Record) -> Table {
@@ -89,21 +68,6 @@ fn claim(topology: &Topology, a: CpuId, b: CpuId) -> &'static str {
     } else {
         "nothing"
     }
-}
-
-/// Moving a cache line.
-pub(crate) fn lines(transfers: &[LineTransfer]) -> Table {
-    largest(
-        "line_transfer",
-        transfers,
-        |pair| pair.ns,
-        "Half of a round trip.",
-        |rows| {
-            rows.word("CPUs", |pair| format!("{} and {}", pair.a, pair.b))
-                .word("by", |pair| naming::words(&pair.protocol))
-                .number(("one way", "ns"), |pair| measured(pair.ns, &pair.spread))
-        },
-    )
 }
 
 /// Waking an idle CPU.

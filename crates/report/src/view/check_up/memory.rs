@@ -5,11 +5,12 @@ use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets
 use stats::text::span;
 use stats::{Interval, Order};
 
-use super::{margined, measured, with_interval};
+use super::with_interval;
 use crate::interconnect::verdict_words;
 use crate::naming;
 use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
+use crate::view::measured::{margined, measured};
 use crate::view::socket_words::{asymmetry_words, likeness_words};
 
 /// Levels on a first screen: three caches and memory.
