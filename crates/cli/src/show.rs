@@ -86,7 +86,7 @@ fn document_text(
 
 fn figure_named(name: &str) -> anyhow::Result<Figure> {
     Figure::from_name(name).with_context(|| {
-        let names: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
+        let names: Vec<&str> = Figure::ALL.iter().map(Figure::name).collect();
         let hint = machine::did_you_mean(name, names.iter().copied());
         format!("{name} is not a figure; {hint}choose among {}", names.join(", "))
     })
