@@ -45,18 +45,9 @@ pub fn slurm_drain(check: &FleetCheck) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{FleetLevel, FleetMinority, FleetNode};
-
     use super::*;
 
     fn check() -> FleetCheck {
-        let node = |name: &str| FleetNode {
-            node: name.to_owned(),
-            started_utc: "2026-01-01T00:00:00Z".to_owned(),
-            deviation_percent: vec![Some(12.5), None],
-            is_busy: name == "n3",
-            ..FleetNode::default()
-        };
         let suspect = |name: &str, status: FleetStatus| FleetSuspect {
             node: name.to_owned(),
             status,
@@ -66,24 +57,11 @@ mod tests {
         };
         FleetCheck {
             id: "1".to_owned(),
-            families: vec!["all metrics".to_owned(), "arithmetic".to_owned()],
-            nodes: ["n1", "n\"2\n<", "n3"].map(node).to_vec(),
             suspects: vec![
                 suspect("n1", FleetStatus::Confirmed),
                 suspect("n\"2\n<", FleetStatus::Confirmed),
                 suspect("n4", FleetStatus::Suspect),
             ],
-            levels: vec![FleetLevel {
-                factor: "slot".to_owned(),
-                level: "0".to_owned(),
-                ..FleetLevel::default()
-            }],
-            minorities: vec![FleetMinority {
-                id: "mds".to_owned(),
-                nodes: 1,
-                of_nodes: 3,
-                ..FleetMinority::default()
-            }],
             ..FleetCheck::default()
         }
     }
