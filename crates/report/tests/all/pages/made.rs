@@ -1,7 +1,7 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
-use models::interconnect::{self, FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit};
+use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine, Simulation};
 use models::scheduling::{self, Class, Pattern, Policy};
 use models::tsc;
@@ -19,6 +19,7 @@ use crate::pages::documents::{saved, verdicts};
 use crate::rendering::sample::{
     of_clusters, of_known, of_latencies, of_one_node, sample_machine, sample_record,
 };
+use crate::rendering::sockets::accounted;
 
 /// A check of an arm64 machine whose firmware left CNTFRQ_EL0 alone.
 fn stated() -> ClockCheck {
@@ -293,28 +294,6 @@ fn of_flaws() -> Vec<(&'static str, Page)> {
         ("flaws-census", report::population_page(&counts, false)),
         ("flaws-census-all", report::population_page(&counts, true)),
     ]
-}
-
-/// What the models make of measured sockets.
-pub(super) fn accounted(sockets: &Sockets) -> SocketAccount {
-    let nodes: Vec<u32> = sockets.subjects.iter().filter_map(|subject| Some(subject.node?.0)).collect();
-    let entry = |reader: usize, home: &u32| {
-        let cpu = sockets.subjects[reader].cpu;
-        sockets.latency.iter().find(|one| one.cpu == cpu && one.node.0 == *home).map(|one| one.ns)
-    };
-    let row = |reader: usize| nodes.iter().map(|home| entry(reader, home)).collect();
-    let rows: Vec<Vec<Option<f64>>> = (0..nodes.len()).map(row).collect();
-    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows).expect("a matrix");
-    matrix.standard_error = Some(0.8);
-    matrix.nodes.clone_from(&nodes);
-    let own = |(reader, subject): (usize, &record::SocketSubject)| MeasuredSocket {
-        cpu: subject.cpu.0,
-        node: Some(nodes[reader]),
-        latency_ns: entry(reader, &nodes[reader]),
-        triad_mb_per_s: entry(reader, &nodes[reader]).map(|ns| 8.0 * 64e3 / ns),
-    };
-    let measured: Vec<MeasuredSocket> = sockets.subjects.iter().enumerate().map(own).collect();
-    interconnect::account(&measured, Some(&matrix).filter(|_| nodes.len() > 1), &[])
 }
 
 /// Links that three sources report, of which two differ.

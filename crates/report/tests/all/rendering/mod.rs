@@ -6,7 +6,7 @@ mod markup;
 mod page;
 pub(crate) mod sample;
 mod simulation;
-mod sockets;
+pub(crate) mod sockets;
 mod text;
 
 use models::interconnect::SocketAccount;
