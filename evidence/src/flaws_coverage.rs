@@ -278,7 +278,7 @@ mod tests {
     use super::*;
     use kernel_tree::Erratum;
 
-    fn told(found: &Comparison) -> Vec<(Kind, String, bool)> {
+    fn reported(found: &Comparison) -> Vec<(Kind, String, bool)> {
         let one = |difference: &Difference| {
             (
                 difference.kind,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_entry_and_which_cpus_differ_is_told_unless_it_is_accepted() {
+    fn what_has_no_entry_and_which_cpus_differ_is_reported_unless_it_is_accepted() {
         let mut gds = CellSet::default();
         for (model, steppings) in [(0x55, vec![7]), (0x01, vec![0]), (0x02, vec![3])] {
             gds.add("GenuineIntel", 6, model, steppings);
@@ -321,9 +321,9 @@ mod tests {
         let accepted: Accepted = toml::from_str(text).expect("its form is right");
         let catalogue = flaws::catalogue();
         let found = compare(&tree, &catalogue, &accepted);
-        let mut told = told(&found);
+        let mut reported = reported(&found);
         let extra = "gds: the entry has them, the kernel not: ";
-        told.retain(|(_, says, _)| !says.starts_with(extra) && !says.starts_with(DEADLINE));
+        reported.retain(|(_, says, _)| !says.starts_with(extra) && !says.starts_with(DEADLINE));
         let expected = [
             (Kind::File, "new_file: no entry", false),
             (Kind::Bug, "new_bug: no entry", false),
@@ -333,7 +333,7 @@ mod tests {
             (Kind::Cells, "gds: the kernel has them, the entry not: GenuineIntel 06: 01 (0-0)", true),
             (Kind::Cells, "gds: the kernel has them, the entry not: GenuineIntel 06: 02 (3-3)", false),
         ];
-        assert_eq!(told, expected.map(|(kind, says, reason)| (kind, says.to_owned(), reason)));
+        assert_eq!(reported, expected.map(|(kind, says, reason)| (kind, says.to_owned(), reason)));
         assert_eq!((found.agreeing[&Kind::File], found.agreeing[&Kind::Bug]), (1, 2));
     }
 }

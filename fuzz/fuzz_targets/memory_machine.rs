@@ -1,4 +1,4 @@
-//! A machine on paper: its memory, its schedulers.
+//! A simulated machine: its memory, its schedulers.
 #![cfg_attr(fuzzing, no_main)]
 
 use fuzz::fuzz_target;

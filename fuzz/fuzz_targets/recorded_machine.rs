@@ -1,4 +1,4 @@
-//! The files of a recorded machine, each with a text of its own: described, heard as a witness, and judged.
+//! The files of a recorded machine, each with a text of its own: described, read as evidence, and judged.
 //!
 //! The input is cut at NUL bytes; each piece is the text of the next path. `N` stands for CPUs or nodes 0 to 2.
 #![cfg_attr(fuzzing, no_main)]

@@ -32,7 +32,7 @@ const PROGRAM: &str = "chromium";
 const FLAGS: &str = "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync \
     --disable-component-update --disable-dev-shm-usage --allow-file-access-from-files --proxy-server=127.0.0.1:9 \
     --enable-logging=stderr --no-pdf-header-footer";
-/// How the browser is told which colours a reader prefers.
+/// The option for which colours a reader prefers.
 const SCHEMES: [(&str, &str); 2] = [("dark", "preferredColorScheme=0"), ("light", "preferredColorScheme=1")];
 /// The page with the frames. Of each: how wide its content is, how bright paper and text (0 to 255), and what it asked for.
 const FRAMES: &str = r#"<!doctype html><meta charset="utf-8"><body>FRAMES<script>

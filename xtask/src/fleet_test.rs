@@ -15,6 +15,6 @@ pub fn run() -> anyhow::Result<Totals> {
         printed = format!("{printed}{line}\n");
     })?;
     let totals = Totals::of_closing(&printed);
-    let is_told = passed || totals.failed > 0;
-    Ok(if is_told { totals } else { Totals::one_failed("fleet-test: it ended early; see above") })
+    let is_counted = passed || totals.failed > 0;
+    Ok(if is_counted { totals } else { Totals::one_failed("fleet-test: it ended early; see above") })
 }

@@ -72,7 +72,7 @@ struct Prepared {
 /// What a machine came to.
 struct Outcome {
     machine: Machine,
-    told: String,
+    printed: String,
     transcript: Transcript,
     rows: Vec<Row>,
     seconds: f64,
@@ -216,13 +216,13 @@ fn boot_one(prepared: Prepared, cache: &Path, arguments: &Arguments) -> anyhow::
     let limit = Duration::from_secs(arguments.seconds.unwrap_or(machine.time_limit_s));
     let words = guest::arguments(&machine, &kernel.image, &initrd)?;
     let mut boot = guest::boot(&emulator, &words, limit);
-    if boot.as_ref().is_ok_and(|boot| boot.told.contains(PANIC)) {
+    if boot.as_ref().is_ok_and(|boot| boot.printed.contains(PANIC)) {
         println!("{}: the guest's kernel panicked; booted once more", machine.name);
         boot = guest::boot(&emulator, &words, limit);
     }
     let _ = fs::remove_file(&initrd);
     let boot = boot?;
-    let transcript = Transcript::read(&boot.told);
+    let transcript = Transcript::read(&boot.printed);
     let mut rows = verdict::judge(&machine, &transcript);
     if boot.hangs {
         rows.push(Row {
@@ -234,7 +234,7 @@ fn boot_one(prepared: Prepared, cache: &Path, arguments: &Arguments) -> anyhow::
             holds: false,
         });
     }
-    let outcome = Outcome { machine, told: boot.told, transcript, rows, seconds: boot.seconds };
+    let outcome = Outcome { machine, printed: boot.printed, transcript, rows, seconds: boot.seconds };
     keep(&outcome, cache, arguments.keep.as_deref())?;
     Ok(outcome)
 }
@@ -248,7 +248,7 @@ fn keep(outcome: &Outcome, cache: &Path, asked: Option<&Path>) -> anyhow::Result
     let folders = [asked.map(|folder| folder.join(name)), (!holds).then_some(failed)];
     for folder in folders.into_iter().flatten() {
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::write(folder.join("serial.log"), &outcome.told)?;
+        fs::write(folder.join("serial.log"), &outcome.printed)?;
         for (step, output) in outcome.transcript.outputs() {
             fs::write(folder.join(format!("{step}.out")), &output.text)?;
             fs::write(folder.join(format!("{step}.err")), &output.errors)?;
@@ -278,11 +278,11 @@ mod tests {
     #[test]
     fn a_row_that_does_not_hold_fails_the_run() {
         let machine = Machine::parse("a", definition::tests::SMALL).expect("it is right");
-        let told =
+        let printed =
             "@@begin machine\n{\"identity\": {\"family\": 15}}\n\n@@errors machine\n\n@@end machine 0 0.1\n";
-        let transcript = Transcript::read(told);
+        let transcript = Transcript::read(printed);
         let rows = verdict::judge(&machine, &transcript);
-        let outcome = Outcome { machine, told: told.to_owned(), transcript, rows, seconds: 1.0 };
+        let outcome = Outcome { machine, printed: printed.to_owned(), transcript, rows, seconds: 1.0 };
         let totals = counted(&outcome);
         assert_eq!((totals.passed, totals.failed), (1, 1));
         assert_eq!(totals.failures, ["lab: a: machine: family: expected 16, said 15"]);

@@ -53,7 +53,7 @@ pub struct ExchangeLimits {
     /// It ends after this long in any case; a side also waits no longer for the other to come.
     pub deadline_ns: u64,
     /// Fresh values that a side has to see.
-    pub fresh_wanted: u64,
+    pub fresh_needed: u64,
 }
 
 /// Fresh values that both sides must have seen for an exchange to count. Fewer means that the threads hardly ran at
@@ -64,7 +64,7 @@ pub const FRESH_ENOUGH: u64 = 2_000;
 impl Default for ExchangeLimits {
     /// 3 ms suffice where both CPUs are free; 10 ms are given where not.
     fn default() -> Self {
-        Self { least_ns: 3_000_000, deadline_ns: 10_000_000, fresh_wanted: FRESH_ENOUGH }
+        Self { least_ns: 3_000_000, deadline_ns: 10_000_000, fresh_needed: FRESH_ENOUGH }
     }
 }
 
@@ -175,7 +175,7 @@ impl Exchange {
             }
             looked_ns = now_ns;
             view.elapsed_ns = now_ns.saturating_sub(started_ns);
-            if view.elapsed_ns >= limits.least_ns && view.fresh >= limits.fresh_wanted {
+            if view.elapsed_ns >= limits.least_ns && view.fresh >= limits.fresh_needed {
                 self.satisfied[own].0.store(true, Ordering::Release);
             }
             let both = self.satisfied.iter().all(|side| side.0.load(Ordering::Acquire));
@@ -257,7 +257,7 @@ mod tests {
 
     fn exchanged(source: &impl CounterSource) -> Option<Exchanged> {
         let (exchange, limits) =
-            (Exchange::new(), ExchangeLimits { least_ns: 0, deadline_ns: 20_000_000_000, fresh_wanted: 300 });
+            (Exchange::new(), ExchangeLimits { least_ns: 0, deadline_ns: 20_000_000_000, fresh_needed: 300 });
         let [first, second] = std::thread::scope(|scope| {
             let second = scope.spawn(|| exchange.run(Side::Second, 1, source, &limits));
             let first = exchange.run(Side::First, 0, source, &limits);
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_side_without_a_partner_gives_up_at_its_deadline() {
-        let limits = ExchangeLimits { least_ns: 0, deadline_ns: 1_000, fresh_wanted: 1 };
+        let limits = ExchangeLimits { least_ns: 0, deadline_ns: 1_000, fresh_needed: 1 };
         let view = Exchange::new().run(Side::First, 0, &Turnstile::default(), &limits);
         assert_eq!(view, SideView::default());
         assert_eq!(Exchanged::of(&view, &view), None);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_without_partner_ends_when_it_is_told_to() {
+    fn a_ping_without_partner_ends_when_it_is_asked_to() {
         for protocol in Protocol::ALL {
             let (line, abort) = (Line::new(), AtomicBool::new(true));
             assert_eq!(ping(&line, protocol, 5, &abort), 1);

@@ -19,7 +19,7 @@ const NON_VOLATILE: u32 = 4;
 /// The structure of HMAT with latencies and bandwidths.
 const LOCALITY: u16 = 1;
 /// Entry that says nothing, and entry that says that there is no way.
-const NOT_TOLD: u16 = 0;
+const NOT_GIVEN: u16 = 0;
 const NO_WAY: u16 = 0xffff;
 /// Domains that a matrix may have.
 const DOMAINS_MAX: usize = 1024;
@@ -211,8 +211,8 @@ fn locality(of: &[u8]) -> Option<LocalityMatrix> {
     let first = LISTS + 4 * (rows + columns);
     let entry = |place: usize| {
         let raw = word16(of, first + 2 * place)?;
-        let is_told = raw != NOT_TOLD && raw != NO_WAY;
-        Some(is_told.then(|| u64::from(raw).saturating_mul(unit)).filter(|value| *value > 0))
+        let is_given = raw != NOT_GIVEN && raw != NO_WAY;
+        Some(is_given.then(|| u64::from(raw).saturating_mul(unit)).filter(|value| *value > 0))
     };
     let entries: Option<Vec<Option<u64>>> = (0..rows * columns).map(entry).collect();
     Some(LocalityMatrix {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pairs_of_hmat_are_read_in_picoseconds_and_what_is_not_told_is_none() {
+    fn all_pairs_of_hmat_are_read_in_picoseconds_and_what_is_not_given_is_none() {
         let found = locality_matrices(&table("HMAT", HMAT_START, &[latencies(1000, [80, 130, 0, 0xffff])]));
         let found = found.expect("a table");
         assert_eq!(found[0].kind, LocalityKind::Latency(Access::Read));
@@ -329,23 +329,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
-        let told = |bytes: &[u8]| locality_matrices(bytes).expect_err("wrong").to_string();
-        assert!(told(b"").contains("cut off") && told(b"HMAT\xff\xff\xff\xff").contains("cut off"));
-        assert!(told(b"SRATxxxxxx").contains("begins with"));
+    fn what_is_wrong_is_given() {
+        let error = |bytes: &[u8]| locality_matrices(bytes).expect_err("wrong").to_string();
+        assert!(error(b"").contains("cut off") && error(b"HMAT\xff\xff\xff\xff").contains("cut off"));
+        assert!(error(b"SRATxxxxxx").contains("begins with"));
         let mut table = table("HMAT", HMAT_START, &[latencies(1, [1; 4])]);
         table[50] ^= 1;
-        assert!(told(&table).contains("checksum"));
+        assert!(error(&table).contains("checksum"));
         let mut endless = latencies(1, [1; 4]);
         endless[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(told(&super::tests::table("HMAT", HMAT_START, &[endless])).contains("at byte 40"));
+        assert!(error(&super::tests::table("HMAT", HMAT_START, &[endless])).contains("at byte 40"));
         let mut still = memory(0, 1, 1);
         still[1] = 0;
         let srat = super::tests::table("SRAT", SRAT_START, &[still]);
         assert!(affinity_domains(&srat).is_err_and(|error| error.to_string().contains("0 bytes long")));
         let mut many = latencies(1, [1; 4]);
         many[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(told(&super::tests::table("HMAT", HMAT_START, &[many])).contains("cannot be"));
+        assert!(error(&super::tests::table("HMAT", HMAT_START, &[many])).contains("cannot be"));
     }
 
     proptest! {

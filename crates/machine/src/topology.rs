@@ -38,7 +38,7 @@ pub struct Cpu {
     pub node: Option<NodeId>,
     /// What kind of core it belongs to.
     pub core_kind: CoreKind,
-    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where not told.
+    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where not reported.
     pub capacity: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
-    /// `core_id`, unique only within a package; `None` where not told.
+    /// `core_id`, unique only within a package; `None` where not reported.
     pub os_index: Option<i64>,
     /// `physical_package_id`.
     pub package: i64,

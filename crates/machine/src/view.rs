@@ -19,7 +19,7 @@ pub struct View {
     pub cpus: CpuSet,
     /// Caches by short name; `L1d`, `L1i`, `L2` and `L3` are always there.
     pub caches: BTreeMap<String, CacheSummary>,
-    /// Distances between the nodes that may be used; `None` where fewer than two are told.
+    /// Distances between the nodes that may be used; `None` where fewer than two are known.
     pub distances: Option<Distances>,
 }
 
@@ -89,13 +89,13 @@ fn counts(topology: &Topology) -> Counts {
     }
     let has_dies = dies.values().any(|dies| dies.len() > 1);
     let nodes = topology.nodes.iter().filter(|node| topology.allowed_nodes.contains(&node.id)).count();
-    let is_told = |core: &&crate::Core| core.os_index.is_some() || core.cpus.len() > 1;
+    let is_known = |core: &&crate::Core| core.os_index.is_some() || core.cpus.len() > 1;
     let in_view = |core: &&crate::Core| !core.cpus.intersection(&topology.allowed).is_empty();
     Counts {
         packages: packages.len(),
         dies: if has_dies { dies.values().map(BTreeSet::len).sum() } else { 0 },
         numa_nodes: if topology.nodes.is_empty() { usize::from(!allowed.is_empty()) } else { nodes },
-        cores: topology.cores.iter().filter(is_told).filter(in_view).count(),
+        cores: topology.cores.iter().filter(is_known).filter(in_view).count(),
         pus: allowed.len(),
     }
 }

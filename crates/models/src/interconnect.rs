@@ -1,6 +1,6 @@
 //! Sockets and nodes joined by links: how far each is from each, how long a read takes, and what a core gets of memory.
 //!
-//! A machine on paper is a graph, latencies with their sources, and how a core streams; `simulate` says what each socket
+//! A model of a machine is a graph, latencies with their sources, and how a core streams; `simulate` says what each socket
 //! gets and what other links would give.
 //!
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.

@@ -1,4 +1,4 @@
-//! Memory on paper: caches, translation buffers, page walks and stream prefetch, driven by the trace of a program.
+//! A model of memory: caches, translation buffers, page walks and stream prefetch, driven by the trace of a program.
 //!
 //! `Simulator` counts what each access did; `Costs` turns counts into time. As the caches do not depend on time, time is
 //! a sum of counts and costs, and a cost can be fitted without running the trace again.

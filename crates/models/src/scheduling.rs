@@ -1,4 +1,4 @@
-//! Schedulers on paper: threads on a tree of CPUs that share units, sleep and change frequency, under one policy of
+//! A model of schedulers: threads on a tree of CPUs that share units, sleep and change frequency, under one policy of
 //! placement or another.
 //!
 //! A discrete-event simulator: threads compute in bursts, sleep, wake each other and wait; CPUs of a unit (a module, a

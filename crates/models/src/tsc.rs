@@ -1,4 +1,4 @@
-//! Time-stamp counters on paper: cores that change frequency and sleep, what their counters then show, and the time that
+//! A model of time-stamp counters: cores that change frequency and sleep, what their counters then show, and the time that
 //! a kernel makes of it.
 //!
 //! The counters are those of a machine without an invariant counter: one tick per cycle of the core, fewer while it is

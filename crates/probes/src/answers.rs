@@ -2,7 +2,7 @@
 //!
 //! A core that errs (a "mercurial core") gives no sign but a wrong result. A known answer is a constant, a closed form, or what a naive
 //! twin makes of the same operands by other instructions. Probes compare between windows, never inside one, and report to the sampler
-//! they measure with; a session takes over what its samplers were told.
+//! they measure with; a session takes over what its samplers learned.
 
 use std::thread;
 

@@ -97,7 +97,7 @@ impl Part {
     }
 }
 
-/// Puts a series beside those of its name. An epoch may have several of one name; they are told apart by their order.
+/// Puts a series beside those of its name. An epoch may have several of one name; they are distinguished by their order.
 fn place<'a>(
     series: &'a RawSeries,
     seen: &mut BTreeMap<(&'a str, &'a str), usize>,

@@ -51,7 +51,7 @@ impl Code {
 
 /// The instruction that comes next, the one before, and those that are certain to follow: up to the first branch.
 ///
-/// An interrupt waits for the instruction that is under way: a sample by a clock names the one behind that which took the time.
+/// An interrupt waits for the current instruction: a sample by a clock names the one behind that which took the time.
 /// So the one before is what the thread waited for, if it came straight on. A store is hardly ever waited for, but what is
 /// about to be executed is known from the code. Addresses are known as long as no instruction between has changed their
 /// registers.

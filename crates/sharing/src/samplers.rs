@@ -87,12 +87,12 @@ impl Samplers {
         }
     }
 
-    /// Why no wake is told of; `None` if each is.
+    /// Why no wake is reported; `None` if each is.
     pub(super) fn wakes_refused(&self) -> Option<String> {
         self.wakes.as_ref().err().map(ToString::to_string)
     }
 
-    /// True if each time is told of that a thread sleeps.
+    /// True if each time that a thread sleeps is reported.
     pub(super) fn sees_gaps(&self) -> bool {
         self.switches.is_ok()
     }

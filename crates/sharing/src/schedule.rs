@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_counts_once_it_is_over_whatever_ring_told_of_it_first() {
+    fn a_gap_counts_once_it_is_over_whatever_ring_reported_it_first() {
         let mut seen = Schedules::default();
         // Came back on a CPU whose ring is read first.
         seen.switched(7, 1_100_000, Switch::In);

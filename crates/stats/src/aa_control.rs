@@ -116,8 +116,8 @@ fn alarms_by_chance(rows: &[RankedRow], rounds: usize, shown: Shown, seed: u64) 
         let least = Shown { alarms, ..shown };
         turns.iter().filter(|turn| **turn >= least).count() as f64
     };
-    let wanted = CONTAMINATED_BELOW * turns.len() as f64;
-    (0..=rows.len()).rev().find(|alarms| reached(*alarms) > wanted).unwrap_or(0)
+    let limit = CONTAMINATED_BELOW * turns.len() as f64;
+    (0..=rows.len()).rev().find(|alarms| reached(*alarms) > limit).unwrap_or(0)
 }
 
 #[cfg(test)]

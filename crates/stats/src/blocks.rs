@@ -17,7 +17,7 @@ const ROUNDS: usize = 8;
 const DEGREES_SHARE_MIN: f64 = 1.0 / 3.0;
 /// No number of a program is better than this, as a share: a metric that never varies has a standard error all the same.
 const DEVIATION_MIN: f64 = 1e-10;
-/// A pivot below this share of its row is none: the treatment cannot be told from blocks.
+/// A pivot below this share of its row is none: the treatment cannot be separated from blocks.
 const PIVOT_MIN: f64 = 1e-9;
 
 /// One run: the treatment's number (0 is the control), its block, and its value.

@@ -38,7 +38,7 @@ const ALARMS: f64 = 0.05;
 pub enum Likeness {
     /// No subject differs by more than the margin.
     Alike,
-    /// At least one does, beyond doubt.
+    /// At least one does: its interval excludes no difference.
     Asymmetric,
     Inconclusive,
 }
@@ -61,7 +61,7 @@ pub struct SubjectRatio {
     pub interval: Interval,
     /// The ratio in the first and in the second half of the run.
     pub halves: [f64; 2],
-    /// Whether it differs beyond doubt.
+    /// Whether its interval excludes no difference.
     pub differs: bool,
 }
 
@@ -150,7 +150,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Whether a subject is slower (sign 1) or faster (-1) beyond doubt; all in logarithms.
+    /// Whether a subject is slower (sign 1) or faster (-1) by its whole interval; all in logarithms.
     fn claims(&self, log: f64, interval: Interval, halves: [f64; 2], sign: f64) -> bool {
         let Tolerance { margin, between_runs } = self.tolerance;
         let least = (1.0 + margin).ln();
@@ -299,7 +299,7 @@ mod tests {
         (0..ROUNDS).map(|_| round()).collect()
     }
 
-    /// A neighbour that takes a share of each subject's core, another share in each visit, as little and as much as it is told.
+    /// A neighbour that takes a share of each subject's core, another share in each visit, as little and as much as asked.
     fn beside(mut rounds: Vec<Vec<SubjectVisit>>, taken: &[[f64; 2]]) -> Vec<Vec<SubjectVisit>> {
         let mut random = Random::new(9);
         for round in &mut rounds {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thief_of_part_of_the_time_is_no_asymmetry() {
+    fn steal_of_part_of_the_time_is_no_asymmetry() {
         for stolen in [0.2, 0.5, 0.7] {
             let [_, asymmetric, _] = found(&[1.0; 2], &[0.0, stolen]);
             assert!(asymmetric <= 1, "{asymmetric} of 24 with {stolen}");

@@ -211,8 +211,8 @@ fn difference(deviations: &Deviations, metric: usize, level: &[u32], counts: &[b
     for unit in level {
         is_inside[*unit as usize] = true;
     }
-    let side = |wanted: bool| {
-        let units = (0..values.len()).filter(|unit| counts[*unit] && is_inside[*unit] == wanted);
+    let side = |inside: bool| {
+        let units = (0..values.len()).filter(|unit| counts[*unit] && is_inside[*unit] == inside);
         median_of(&mut units.map(|unit| values[unit]).filter(|value| value.is_finite()).collect::<Vec<_>>())
     };
     side(true) - side(false)

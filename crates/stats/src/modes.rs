@@ -5,7 +5,7 @@
 use crate::Mode;
 use crate::quantile::{quantile_of_sorted, sorted};
 
-/// Fewer windows than this cannot be told apart from one state with noise.
+/// Fewer windows than this cannot be distinguished from one state with noise.
 const FEWEST_WINDOWS: usize = 8;
 
 /// A state needs this share of the windows; less is outliers.
@@ -78,9 +78,9 @@ fn are_separate(low: &[f64], high: &[f64], total: usize) -> bool {
     let at = |group: &[f64], q: f64| quantile_of_sorted(group, q).unwrap_or_default();
     let gap = at(high, 0.1) - at(low, 0.9);
     let width = (at(low, 0.9) - at(low, 0.1)).max(at(high, 0.9) - at(high, 0.1));
-    let wanted = if smaller < FEWEST_WINDOWS { SMALLEST_GAP_OF_FEW } else { SMALLEST_GAP_IN_WIDTHS };
+    let needed = if smaller < FEWEST_WINDOWS { SMALLEST_GAP_OF_FEW } else { SMALLEST_GAP_IN_WIDTHS };
     let larger = at(high, 0.5).abs().max(at(low, 0.5).abs());
-    gap > wanted * width && at(high, 0.5) - at(low, 0.5) > SMALLEST_DISTANCE * larger
+    gap > needed * width && at(high, 0.5) - at(low, 0.5) > SMALLEST_DISTANCE * larger
 }
 
 #[cfg(test)]

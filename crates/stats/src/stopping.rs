@@ -48,8 +48,8 @@ impl Stopping {
             _ if left == 0 => Step::BudgetSpent,
             None => Step::GoOn { further_pairs: None },
             Some(half) => {
-                let wanted = pairs as f64 * (half / self.precision).powi(2);
-                let further = (wanted.ceil() as usize).max(PAIRS_MIN).saturating_sub(pairs);
+                let needed = pairs as f64 * (half / self.precision).powi(2);
+                let further = (needed.ceil() as usize).max(PAIRS_MIN).saturating_sub(pairs);
                 Step::GoOn { further_pairs: Some(further.clamp(1, left)) }
             }
         }

@@ -157,12 +157,12 @@ impl Comparison {
             return Some(0);
         }
         let (shift, limit) = (self.ratio.ln().abs(), margin.abs().ln_1p());
-        let (half, wanted) = if shift > limit {
+        let (half, needed) = if shift > limit {
             (wide.map(f64::ln).half_width(), shift)
         } else {
             (narrow.map(f64::ln).half_width(), limit - shift)
         };
-        let further = (self.pairs as f64 * ((half / wanted).powi(2) - 1.0)).ceil();
+        let further = (self.pairs as f64 * ((half / needed).powi(2) - 1.0)).ceil();
         (further <= FORECAST_MAX).then_some(further.max(1.0) as usize)
     }
 
@@ -175,8 +175,8 @@ impl Comparison {
             return Some(alone);
         }
         let deviate = |p: f64| -normal_quantile(p / 2.0);
-        let (reached, wanted) = (deviate(self.p), deviate(self.p * LEVEL_OF_ALARMS / q));
-        let further = (self.pairs as f64 * ((wanted / reached).powi(2) - 1.0)).ceil().max(alone as f64);
+        let (reached, needed) = (deviate(self.p), deviate(self.p * LEVEL_OF_ALARMS / q));
+        let further = (self.pairs as f64 * ((needed / reached).powi(2) - 1.0)).ceil().max(alone as f64);
         (further <= FORECAST_MAX).then_some(further as usize)
     }
 

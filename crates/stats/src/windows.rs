@@ -217,30 +217,30 @@ fn bootstrap(mappings: &[Vec<f64>], options: &EstimateOptions, several_modes: bo
 /// Cumulative probabilities that the quantile of `count` windows redrawn with replacement is one of the lowest 1, 2, ...
 /// of them: at least k of n draws fall among the lowest i with probability P(Binomial(n, i / n) >= k).
 fn redraw_table(count: usize, q: f64) -> Vec<f64> {
-    let wanted = (q.clamp(0.0, 1.0) * (count - 1) as f64).round() as usize + 1;
+    let successes_min = (q.clamp(0.0, 1.0) * (count - 1) as f64).round() as usize + 1;
     (1..=count)
         .map(|lowest| {
             let share = lowest as f64 / count as f64;
             if lowest == count {
                 return 1.0;
             }
-            1.0 - binomial_below(count, wanted, share)
+            1.0 - binomial_below(count, successes_min, share)
         })
         .collect()
 }
 
-/// Probability of fewer than `wanted` successes in `count` trials.
-fn binomial_below(count: usize, wanted: usize, share: f64) -> f64 {
+/// Probability of fewer than `successes_min` successes in `count` trials.
+fn binomial_below(count: usize, successes_min: usize, share: f64) -> f64 {
     let odds = share / (1.0 - share);
     let mut term = (1.0 - share).powf(count as f64);
     if term == 0.0 {
         // Too many windows for the direct sum: the normal approximation is exact enough there.
         let mean = count as f64 * share;
         let deviation = (mean * (1.0 - share)).sqrt();
-        return crate::student::normal_cdf((wanted as f64 - 0.5 - mean) / deviation);
+        return crate::student::normal_cdf((successes_min as f64 - 0.5 - mean) / deviation);
     }
     let mut sum = 0.0;
-    for successes in 0..wanted {
+    for successes in 0..successes_min {
         sum += term;
         term *= odds * (count - successes) as f64 / (successes + 1) as f64;
     }

@@ -21,12 +21,12 @@ pub(super) fn fastest(samples: &[f64]) -> Vec<f64> {
     trials.map(|trial| trial.iter().copied().fold(f64::INFINITY, f64::min).ln()).collect()
 }
 
-/// Log ratio B over A of each pair, each AB or BA by a coin of its own.
+/// Log ratio B over A of each pair, each AB or BA at random.
 pub(super) fn by_pairs(trials: &[f64], random: &mut Random) -> Vec<f64> {
     log_ratios(trials, &random_pairs(trials.len() / 2, random))
 }
 
-/// Log ratio B over A of each pair, each quad ABBA or BAAB by a coin.
+/// Log ratio B over A of each pair, each quad ABBA or BAAB at random.
 pub(super) fn by_quads(trials: &[f64], random: &mut Random) -> Vec<f64> {
     log_ratios(trials, &random_quads(trials.len() / TRIALS_PER_QUAD, random))
 }

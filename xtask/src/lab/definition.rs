@@ -208,8 +208,8 @@ pub fn load(folder: &Path, names: &[String]) -> anyhow::Result<Vec<Machine>> {
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         anyhow::bail!("no machine {unknown} in lab/machines; known: {}", known.join(", "));
     }
-    let wanted = known.iter().filter(|name| names.is_empty() || names.contains(name));
-    wanted.map(|name| read(&folder.join(format!("{name}.toml")), name)).collect()
+    let chosen = known.iter().filter(|name| names.is_empty() || names.contains(name));
+    chosen.map(|name| read(&folder.join(format!("{name}.toml")), name)).collect()
 }
 
 fn read(file: &Path, name: &str) -> anyhow::Result<Machine> {

@@ -22,13 +22,13 @@ pub struct Emulator {
 /// It does not start, or says none.
 pub(super) fn version_of(emulator: &Emulator) -> anyhow::Result<(u32, u32)> {
     let mut command = Command::new(&emulator.program);
-    let told = cargo::output(command.args(&emulator.arguments).arg("--version"))?;
-    version(&told).with_context(|| format!("{} --version shows no version", emulator.program.display()))
+    let printed = cargo::output(command.args(&emulator.arguments).arg("--version"))?;
+    version(&printed).with_context(|| format!("{} --version shows no version", emulator.program.display()))
 }
 
 /// Major and minor of `QEMU emulator version 7.2.22 (...)`.
-pub(super) fn version(told: &str) -> Option<(u32, u32)> {
-    let mut parts = told.split_once("version ")?.1.split('.');
+pub(super) fn version(printed: &str) -> Option<(u32, u32)> {
+    let mut parts = printed.split_once("version ")?.1.split('.');
     let major = parts.next()?.parse().ok()?;
     let minor = parts.next()?.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
     Some((major, minor))
@@ -45,13 +45,13 @@ mod tests {
 
     #[test]
     fn an_emulator_that_is_too_old_is_known_by_its_version() {
-        for (told, expected) in [
+        for (printed, expected) in [
             ("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\n", Some((7, 2))),
             ("QEMU emulator version 11.0-rc1", Some((11, 0))),
             ("QEMU emulator version 5.2.0", Some((5, 2))),
             ("nonsense", None),
         ] {
-            assert_eq!(version(told), expected);
+            assert_eq!(version(printed), expected);
         }
     }
 }

@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Boot {
     /// Everything on the serial line, and what QEMU itself complained of.
-    pub told: String,
+    pub printed: String,
     /// From power-on to power-off, s.
     pub seconds: f64,
     /// It was ended at its time limit.
@@ -153,14 +153,14 @@ fn program_for(row: &Architecture) -> PathBuf {
 fn with_libraries(archive: &mut Archive, program: &Path, place: &str) -> anyhow::Result<()> {
     let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     archive.program(place, &read(program)?);
-    let told = Command::new("ldd").arg(program).output().map(|done| done.stdout).unwrap_or_default();
-    for word in String::from_utf8_lossy(&told).split_whitespace().filter(|word| word.starts_with('/')) {
+    let printed = Command::new("ldd").arg(program).output().map(|done| done.stdout).unwrap_or_default();
+    for word in String::from_utf8_lossy(&printed).split_whitespace().filter(|word| word.starts_with('/')) {
         archive.program(word, &read(Path::new(word))?);
     }
     Ok(())
 }
 
-/// Everything that QEMU is told.
+/// All arguments of QEMU.
 pub fn arguments(machine: &Machine, kernel: &Path, initrd: &Path) -> anyhow::Result<Vec<String>> {
     let row = architecture(machine)?;
     let qemu = &machine.qemu;
@@ -277,13 +277,13 @@ pub fn boot(emulator: &Emulator, arguments: &[String], limit: Duration) -> anyho
         std::thread::sleep(LOOK);
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let mut told = output.join().expect("reading does not panic");
+    let mut printed = output.join().expect("reading does not panic");
     let complaints = errors.join().expect("reading does not panic");
     // Features that the emulator lacks, one line for each CPU; the machines know it.
     for line in complaints.lines().filter(|line| !line.contains("TCG doesn't support")) {
-        let _ = writeln!(told, "qemu: {line}");
+        let _ = writeln!(printed, "qemu: {line}");
     }
-    Ok(Boot { told, seconds, hangs })
+    Ok(Boot { printed, seconds, hangs })
 }
 
 /// Reads to the end, beside us.
@@ -356,7 +356,7 @@ mod tests {
         let begun = Instant::now();
         let boot = boot(&sh, &["echo begun; exec sleep 60".to_owned()], Duration::from_millis(200))
             .expect("sh starts");
-        assert_eq!((boot.told.as_str(), boot.hangs), ("begun\n", true));
+        assert_eq!((boot.printed.as_str(), boot.hangs), ("begun\n", true));
         assert!(begun.elapsed() < Duration::from_secs(30));
         let absent = Emulator { program: "qemu-system-pdp11".into(), arguments: vec![] };
         let error = super::boot(&absent, &[], Duration::from_secs(1)).expect_err("there is none");

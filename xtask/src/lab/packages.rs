@@ -46,18 +46,18 @@ pub(super) struct Suite {
     architecture: String,
 }
 
-/// The kernel that `wanted` names, from the cache or the archive.
+/// The kernel that `asked` names, from the cache or the archive.
 ///
 /// # Errors
 /// Why it cannot be had, in one line.
-pub fn kernel(cache: &Path, wanted: &Kernel, architecture: &str) -> anyhow::Result<Unpacked> {
-    let folder = cache.join("kernels").join(format!("{}-{}-{architecture}", wanted.suite, wanted.package));
+pub fn kernel(cache: &Path, asked: &Kernel, architecture: &str) -> anyhow::Result<Unpacked> {
+    let folder = cache.join("kernels").join(format!("{}-{}-{architecture}", asked.suite, asked.package));
     let tree = folder.join("tree");
     let stamp = folder.join("complete");
     if !stamp.exists() {
-        let suite = Suite::open(cache, &[&wanted.suite], architecture)?;
-        let names = suite.parts_of(&wanted.package)?;
-        println!("fetching {} of {}", names.join(", "), wanted.suite);
+        let suite = Suite::open(cache, &[&asked.suite], architecture)?;
+        let names = suite.parts_of(&asked.package)?;
+        println!("fetching {} of {}", names.join(", "), asked.suite);
         let _ = fs::remove_dir_all(&folder);
         suite.unpack(&names, &tree)?;
     }
@@ -65,11 +65,11 @@ pub fn kernel(cache: &Path, wanted: &Kernel, architecture: &str) -> anyhow::Resu
         ["lib/modules", "usr/lib/modules"].map(|path| tree.join(path)).into_iter().find(|path| path.is_dir());
     let modules =
         modules.and_then(|path| fs::read_dir(path).ok()?.find_map(Result::ok)).map(|entry| entry.path());
-    let modules = modules.with_context(|| format!("{} has no lib/modules", wanted.package))?;
+    let modules = modules.with_context(|| format!("{} has no lib/modules", asked.package))?;
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let packed = [tree.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
     let packed = packed.into_iter().find(|path| path.is_file());
-    let packed = packed.with_context(|| format!("{} has no vmlinuz", wanted.package))?;
+    let packed = packed.with_context(|| format!("{} has no vmlinuz", asked.package))?;
     let elf = folder.join("vmlinux");
     if !stamp.exists() {
         if let Some(bytes) = image::unpacked(&fs::read(&packed)?)? {
@@ -87,13 +87,13 @@ impl Unpacked {
     /// The kernel has none.
     pub fn module(&self, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
         let file = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-        let wanted = format!("{}.ko", name.replace('-', "_"));
+        let module = format!("{}.ko", name.replace('-', "_"));
         let built_in = fs::read_to_string(self.modules.join("modules.builtin")).unwrap_or_default();
-        if built_in.lines().any(|line| file(Path::new(line)) == wanted) {
+        if built_in.lines().any(|line| file(Path::new(line)) == module) {
             return Ok(None);
         }
         let path =
-            find(&self.modules, &|path| file(path).strip_suffix(".xz").unwrap_or(&file(path)) == wanted);
+            find(&self.modules, &|path| file(path).strip_suffix(".xz").unwrap_or(&file(path)) == module);
         let path = path.with_context(|| format!("kernel {} has no module {name}", self.release))?;
         let bytes = fs::read(&path)?;
         let is_packed = path.extension().is_some_and(|ending| ending == "xz");
@@ -122,8 +122,8 @@ impl Suite {
             anyhow::ensure!(cargo::find(program).is_some(), "cannot fetch packages: {program} is absent");
         }
         let format = "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)";
-        let told = cargo::output(Command::new("apt-get").args(["indextargets", "--format", format]))?;
-        let source = source(&told)
+        let printed = cargo::output(Command::new("apt-get").args(["indextargets", "--format", format]))?;
+        let source = source(&printed)
             .context("cannot fetch packages: no Debian archive in the apt sources of this host")?;
         let name = names.join("+");
         let folder = cache.join("apt").join(format!("{name}-{architecture}"));
@@ -171,14 +171,14 @@ impl Suite {
         for _ in 0..DEPTH {
             let mut next = Vec::new();
             for name in ahead.drain(..) {
-                let told =
+                let printed =
                     cargo::output(self.apt("apt-cache").args(["depends", &name])).with_context(|| {
                         format!(
                             "{} has no package {name}; renamed? Mend kernel.package of the machine",
                             self.name
                         )
                     })?;
-                next.extend(parts(&told).into_iter().filter(|part| !found.contains(part)));
+                next.extend(parts(&printed).into_iter().filter(|part| !found.contains(part)));
             }
             next.sort();
             next.dedup();
@@ -213,8 +213,8 @@ impl Suite {
 }
 
 /// What apt-cache says a package of a kernel needs, if it is a part of it.
-fn parts(told: &str) -> Vec<String> {
-    let names = told.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+fn parts(printed: &str) -> Vec<String> {
+    let names = printed.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let is_part = |name: &&str| {
         ["linux-image-", "linux-binary-", "linux-modules-"].iter().any(|start| name.starts_with(start))
     };
@@ -222,16 +222,16 @@ fn parts(told: &str) -> Vec<String> {
 }
 
 /// The first Debian archive among what apt knows of this host's sources: a line of URI, release and key each.
-fn source(told: &str) -> Option<Source> {
+fn source(printed: &str) -> Option<Source> {
     let is_debian = |release: &str| RELEASES.contains(&release);
-    let mut lines = told.lines().map(|line| line.split('|').collect::<Vec<_>>());
+    let mut lines = printed.lines().map(|line| line.split('|').collect::<Vec<_>>());
     let found = lines.find(|parts| parts.get(1).is_some_and(|release| is_debian(release)))?;
     let keyring = found.get(2).filter(|key| key.starts_with('/')).unwrap_or(&KEYRING);
     Some(Source { uri: found[0].to_owned(), keyring: (*keyring).to_owned() })
 }
 
-/// The first file below `folder` that is wanted.
-fn find(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+/// The first file below `folder` that is asked for.
+fn find(folder: &Path, is_asked_for: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
     paths.sort();
@@ -239,9 +239,9 @@ fn find(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
         if path.is_symlink() {
             None
         } else if path.is_dir() {
-            find(&path, is_wanted)
+            find(&path, is_asked_for)
         } else {
-            is_wanted(&path).then_some(path)
+            is_asked_for(&path).then_some(path)
         }
     })
 }
@@ -253,18 +253,19 @@ mod tests {
     #[test]
     fn the_archive_of_debian_is_found_among_others() {
         let own = |keyring: &str| Source { uri: "http://a/debian".to_owned(), keyring: keyring.to_owned() };
-        let told = "http://b/ubuntu|noble|/u.gpg\nhttp://a/debian-security|bookworm-security|$(SIGNED_BY)\n";
-        assert_eq!(source(told), None);
-        assert_eq!(source(&format!("{told}http://a/debian|bookworm|$(SIGNED_BY)\n")), Some(own(KEYRING)));
-        assert_eq!(source(&format!("{told}http://a/debian|trixie|/k.gpg\n")), Some(own("/k.gpg")));
+        let printed =
+            "http://b/ubuntu|noble|/u.gpg\nhttp://a/debian-security|bookworm-security|$(SIGNED_BY)\n";
+        assert_eq!(source(printed), None);
+        assert_eq!(source(&format!("{printed}http://a/debian|bookworm|$(SIGNED_BY)\n")), Some(own(KEYRING)));
+        assert_eq!(source(&format!("{printed}http://a/debian|trixie|/k.gpg\n")), Some(own("/k.gpg")));
     }
 
     #[test]
     fn a_meta_package_stands_for_images_and_modules_alone() {
-        let told =
+        let printed =
             "linux-image-cloud-amd64\n  Depends: linux-image-6.1.0-50-cloud-amd64\n  Depends: linux-base\n";
-        assert_eq!(parts(told), ["linux-image-6.1.0-50-cloud-amd64"]);
-        let told = "x\n  Depends: linux-binary-7.2-cloud-amd64\n  Depends: linux-modules-7.2-cloud-amd64\n Suggests: linux-image-y\n";
-        assert_eq!(parts(told), ["linux-binary-7.2-cloud-amd64", "linux-modules-7.2-cloud-amd64"]);
+        assert_eq!(parts(printed), ["linux-image-6.1.0-50-cloud-amd64"]);
+        let printed = "x\n  Depends: linux-binary-7.2-cloud-amd64\n  Depends: linux-modules-7.2-cloud-amd64\n Suggests: linux-image-y\n";
+        assert_eq!(parts(printed), ["linux-binary-7.2-cloud-amd64", "linux-modules-7.2-cloud-amd64"]);
     }
 }

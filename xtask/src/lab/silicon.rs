@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn a_qemu_without_the_interface_is_known_by_its_version() {
-        for (told, is_enough) in [
+        for (printed, is_enough) in [
             ("QEMU emulator version 11.1.3 (Debian 1:11.1.3+ds-1~bpo13+1)", true),
             ("QEMU emulator version 12.0.0", true),
             ("QEMU emulator version 11.0-rc1", false),
             ("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)", false),
             ("nonsense", false),
         ] {
-            assert_eq!(version(told).is_some_and(|found| found >= QEMU_MIN), is_enough, "{told}");
+            assert_eq!(version(printed).is_some_and(|found| found >= QEMU_MIN), is_enough, "{printed}");
         }
     }
 

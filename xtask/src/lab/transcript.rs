@@ -85,9 +85,9 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Cuts `told`; a step that did not end is not among the outputs.
-    pub fn read(told: &str) -> Self {
-        let text = told.replace('\r', "");
+    /// Cuts `printed`; a step that did not end is not among the outputs.
+    pub fn read(printed: &str) -> Self {
+        let text = printed.replace('\r', "");
         let mut outputs = Vec::new();
         let mut rest = text.as_str();
         while let Some((_, after)) = rest.split_once(BEGIN) {
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn what_the_guest_prints_is_cut_into_its_steps() {
-        let told = "[0.1] noise\r\n\r\n@@begin a\r\n{\"x\": 1}\r\n\r\n@@errors a\r\nwarning: w\r\n\r\n@@end a 0 1.25\r\n\
+        let printed = "[0.1] noise\r\n\r\n@@begin a\r\n{\"x\": 1}\r\n\r\n@@errors a\r\nwarning: w\r\n\r\n@@end a 0 1.25\r\n\
                     @@begin b\r\ntext\r\n\r\n@@errors b\r\n\r\n@@end b 137 0.5\r\n@@begin c\r\nlost";
-        let transcript = Transcript::read(told);
+        let transcript = Transcript::read(printed);
         let a = transcript.output("a").expect("it ended");
         assert_eq!((a.errors.as_str(), a.code, a.seconds), ("warning: w", 0, 1.25));
         assert_eq!(a.document(), Ok(serde_json::json!({"x": 1})));
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn a_step_may_be_cut_anywhere_without_harm() {
-        let told = "@@begin a\n{}\n\n@@errors a\n\n@@end a 0 1.25\n";
-        for end in 0..told.len() {
-            assert!(Transcript::read(&told[..end]).outputs().len() <= 1);
+        let printed = "@@begin a\n{}\n\n@@errors a\n\n@@end a 0 1.25\n";
+        for end in 0..printed.len() {
+            assert!(Transcript::read(&printed[..end]).outputs().len() <= 1);
         }
     }
 

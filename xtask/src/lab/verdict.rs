@@ -80,7 +80,7 @@ fn row(step: &Step, expected: &Expectation, output: &Output, document: &Result<V
     Row {
         step: step.name.clone(),
         what: expected.what.clone(),
-        expected: wanted(expected),
+        expected: stated(expected),
         said,
         source: expected.source.clone(),
         holds,
@@ -109,7 +109,7 @@ fn relation(expected: &Expectation, text: &str, value: Option<&Value>) -> bool {
 }
 
 /// What the file expects, as the table shows it.
-fn wanted(expected: &Expectation) -> String {
+fn stated(expected: &Expectation) -> String {
     let quoted = |text: &String| text.trim().replace('\n', " ");
     let limit = |word: &str, number: Option<f64>| number.map(|number| format!("{word} {number}"));
     let limits: Vec<String> = [limit("at least", expected.at_least), limit("at most", expected.at_most)]
@@ -178,8 +178,8 @@ fn lacks_end(document: &Value, path: &str) -> bool {
 /// Has `member` each of the fields `a=1,b=2`?
 fn meets(member: &Value, conditions: &str) -> bool {
     conditions.split(',').all(|condition| {
-        let (key, wanted) = condition.split_once('=').unwrap_or((condition, ""));
-        member.get(key).is_some_and(|value| plain(value) == wanted)
+        let (key, value) = condition.split_once('=').unwrap_or((condition, ""));
+        member.get(key).is_some_and(|found| plain(found) == value)
     })
 }
 
@@ -228,14 +228,14 @@ mod tests {
     use super::*;
     use crate::lab::definition::tests::SMALL;
 
-    fn told(text: &str) -> Transcript {
+    fn printing(text: &str) -> Transcript {
         Transcript::read(&format!("@@begin machine\n{text}\n@@errors machine\n@@end machine 0 0.1\n"))
     }
 
     /// The row of the one expectation of the small machine, written as `relation`.
     fn check(relation: &str, text: &str) -> Row {
         let machine = Machine::parse("a", &SMALL.replace("equals = 16", relation)).expect("it is right");
-        judge(&machine, &told(text)).pop().expect("one row")
+        judge(&machine, &printing(text)).pop().expect("one row")
     }
 
     #[test]
@@ -311,9 +311,9 @@ mod tests {
             SMALL.replace("equals = 16", relation).replace("path = \"/identity/family\"\n", "")
         };
         let machine = Machine::parse("a", &text("contains = \"tsc\"")).expect("it is right");
-        let rows = judge(&machine, &told("one\nhpet tsc\nthree"));
+        let rows = judge(&machine, &printing("one\nhpet tsc\nthree"));
         assert_eq!((rows[1].said.as_str(), rows[1].holds), ("hpet tsc", true));
-        let rows = judge(&machine, &told("\none\n"));
+        let rows = judge(&machine, &printing("\none\n"));
         assert_eq!((rows[1].said.as_str(), rows[1].holds), ("one", false));
     }
 }

@@ -69,10 +69,10 @@ fn judged(folder: &str, uses: &Uses, known: &[(&str, usize)]) -> Option<Violatio
         ));
     }
     (largest > allowed).then(|| {
-        let told: Vec<String> = circles.iter().map(|circle| described(circle, uses)).collect();
+        let found: Vec<String> = circles.iter().map(|circle| described(circle, uses)).collect();
         breach(format!(
             "{largest} modules use each other in a circle, at most {allowed}:\n{}",
-            told.join("\n")
+            found.join("\n")
         ))
     })?
 }

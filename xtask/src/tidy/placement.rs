@@ -17,7 +17,7 @@ const FILE_CRATES: &[&str] = &["host", "cli", "evidence", "xtask"];
 const HOST: &str = "crates/host/src/";
 /// Where `host` touches files itself, in its sources: a file, or a folder with all below it. What reads a machine is `root`, what
 /// writes to one is `system_writer`; the others hold what is ours, or ask for one thing that has no text.
-const DOORS_OF_HOST: &[&str] = &[
+const SYSTEM_ACCESS_IN_HOST: &[&str] = &[
     "root/",
     "system_writer.rs",
     "system_writer/",
@@ -45,7 +45,7 @@ const PURE_CRATES: &[&str] =
 /// The one file of the stand-alone clock crate that may open (named) files.
 const CLOCK_PLATFORM: &str = "crates/clock/src/platform.rs";
 /// That, and of the preload library the one that asks for the clock source.
-const LIBRARY_DOORS: &[&str] = &[CLOCK_PLATFORM, "crates/clock-preload/src/kernel.rs"];
+const LIBRARY_SYSTEM_ACCESS: &[&str] = &[CLOCK_PLATFORM, "crates/clock-preload/src/kernel.rs"];
 
 pub(super) fn unsafe_code(source: &Source) -> Vec<Violation> {
     if UNSAFE_CRATES.contains(&source.crate_name()) || UNSAFE_FAKES.contains(&source.path.as_str()) {
@@ -61,19 +61,19 @@ pub(super) fn unsafe_code(source: &Source) -> Vec<Violation> {
 }
 
 pub(super) fn files(source: &Source) -> Vec<Violation> {
-    let is_door = match source.crate_name() {
+    let may_open = match source.crate_name() {
         "host" => {
             let of_host = source.path.strip_prefix(HOST);
-            of_host.is_some_and(|path| DOORS_OF_HOST.iter().any(|door| path.starts_with(door)))
+            of_host.is_some_and(|path| SYSTEM_ACCESS_IN_HOST.iter().any(|folder| path.starts_with(folder)))
         }
         name => FILE_CRATES.contains(&name) || source.path == CLOCK_PLATFORM,
     };
-    if is_door {
+    if may_open {
         return vec![];
     }
     let rule = match source.crate_name() {
         "host" => {
-            "host reads a machine through Root and writes to one through SystemWriter; see DOORS_OF_HOST"
+            "host reads a machine through Root and writes to one through SystemWriter; see SYSTEM_ACCESS_IN_HOST"
         }
         _ => "files are opened only in host, cli, xtask and clock/src/platform.rs",
     };
@@ -81,7 +81,9 @@ pub(super) fn files(source: &Source) -> Vec<Violation> {
 }
 
 pub(super) fn system_paths(source: &Source) -> Vec<Violation> {
-    if ["host", "xtask"].contains(&source.crate_name()) || LIBRARY_DOORS.contains(&source.path.as_str()) {
+    if ["host", "xtask"].contains(&source.crate_name())
+        || LIBRARY_SYSTEM_ACCESS.contains(&source.path.as_str())
+    {
         return vec![];
     }
     let starts = ["/sys/", "/proc/", "/dev/"];

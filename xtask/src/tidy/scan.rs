@@ -1,4 +1,4 @@
-//! One Rust file with its strings and comments told apart from its code, line by line.
+//! One Rust file with its strings and comments separated from its code, line by line.
 
 use std::sync::LazyLock;
 

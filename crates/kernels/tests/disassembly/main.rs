@@ -98,7 +98,7 @@ fn disassemble(program: &str, binary: &Path, comment: &str) -> Option<Functions>
     let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn"];
     // Said of x86 alone: other architectures refuse it.
     let syntax = (comment == "#").then_some("--disassembler-options=intel");
-    // LLVM names no instruction of an extension that it is not told of.
+    // LLVM names no instruction of an extension that is not enabled.
     let extensions = program.starts_with("llvm").then_some("--mattr=+lse");
     let output =
         Command::new(program).args(arguments).args(syntax).args(extensions).arg(binary).output().ok()?;

@@ -1,4 +1,4 @@
-//! What was measured of sockets beside what one model makes of it: latencies over links, bandwidth by lines under way.
+//! What was measured of sockets beside what one model makes of it: latencies over links, bandwidth by outstanding lines.
 //!
 //! ```text
 //! graph      the one that the latencies tell; else that of firmware, if latencies follow its links; else none
@@ -56,7 +56,7 @@ pub struct AccountRow {
     pub triad_predicted_mb_per_s: Option<f64>,
     /// By how much the model misses what was measured, in per cent of that.
     pub triad_error_percent: Option<f64>,
-    /// Lines under way that this CPU's own latency and triad make.
+    /// Outstanding lines that this CPU's own latency and triad make.
     pub lines: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ pub struct SocketAccount {
     pub graph: Option<GraphUsed>,
     /// How latencies come about over it.
     pub explanation: Option<Explanation>,
-    /// Lines under way, one number for all.
+    /// Outstanding lines, one number for all.
     pub lines: Option<f64>,
     /// Latencies of the own memory.
     pub latency: Option<Misses>,
@@ -183,7 +183,7 @@ fn choose(matrix: &Matrix, inference: &Inference, known: &[FirmwareGraph]) -> Ch
     Chosen { explanation, ..Chosen::default() }
 }
 
-/// Lines under way by Little's law.
+/// Outstanding lines by Little's law.
 fn lines(latency_ns: f64, triad_mb_per_s: f64) -> f64 {
     triad_mb_per_s * latency_ns / 1e3 / LINE_BYTES
 }

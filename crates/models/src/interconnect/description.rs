@@ -25,7 +25,7 @@ const TIME_MAX_NS: f64 = 1e6;
 pub struct StreamDescription {
     /// Bytes of a line.
     pub line_bytes: Sourced<u32>,
-    /// Lines that a core can have under way.
+    /// Lines that a core can have outstanding.
     pub outstanding_lines: Sourced<f64>,
     /// Lines of a row that are waited for: 3 if stores allocate, else 2.
     pub demand_lines_per_row: Sourced<f64>,

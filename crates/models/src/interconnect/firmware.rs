@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_contradicts_itself_is_told() {
+    fn what_is_missing_or_contradicts_itself_is_an_error() {
         let pair = Graph::of_links(2, &[[0, 1]]).expect("a graph");
         let mut nodes = board(&pair, 0x10);
         assert_eq!(northbridge_graph(&nodes[..1], 0x10), Err(FirmwareError::Unreadable(1)));

@@ -36,8 +36,8 @@ const EXPLAINED_MIN_OF_SEARCH: f64 = 0.9;
 /// latencies is below this. Above it local reads show no probes, and equal remote ones tell nothing of links.
 const PROBED_MESH_RATIO_MAX: f64 = 1.5;
 
-/// Even the best reading misses the entries by so many times their known error: then it is the model that errs, by nobody knows how
-/// much, and a small error would make the least wrong graph certain.
+/// Even the best reading misses the entries by so many times their known error: then it is the model that errs, by an unknown
+/// amount, and a small error would make the least wrong graph certain.
 const MISFIT: f64 = 2.0;
 
 /// A graph rests on the difference between two latencies; that is so many times what the graph misses the entries by, or more.

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_is_told_with_its_place() {
+    fn what_is_no_matrix_is_an_error_with_its_place() {
         let message =
             |of: &[&[f64]]| Matrix::of_rows(Unit::Nanoseconds, &rows(of)).expect_err("none").to_string();
         assert!(message(&[]).contains("no row"));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_apart_by_their_text() {
+    fn formats_are_known_by_their_text() {
         for (text, format) in [
             ("80,130\n131,81\n", "CSV"),
             ("Measuring idle latencies (in ns)...\nNuma node  0\n 0  80.1\n", "MLC"),

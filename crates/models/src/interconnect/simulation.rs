@@ -1,4 +1,4 @@
-//! A machine of linked sockets run on paper: what each socket gets, why, and what the numbers cannot tell.
+//! A simulated machine of linked sockets: what each socket gets, why, and what the numbers cannot tell.
 
 use machine::Hertz;
 use serde::Serialize;
@@ -36,11 +36,11 @@ pub struct SocketRow {
     pub error_percent: Option<f64>,
 }
 
-/// One way to share the triad between lines under way, lines per row and latency: all give the same bandwidth.
+/// One way to share the triad between outstanding lines, lines per row and latency: all give the same bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alternative {
-    /// Lines under way.
+    /// Outstanding lines.
     pub outstanding_lines: f64,
     /// Lines per row that are waited for.
     pub demand_lines_per_row: f64,
@@ -181,7 +181,7 @@ fn join(row: &mut SocketRow, machine: &SocketMachine) {
     row.error_percent = missed_percent(row.triad_mb_per_s, row.published_mb_per_s);
 }
 
-/// Choices of lines under way and lines per row that give the same triads with other latencies.
+/// Choices of outstanding lines and lines per row that give the same triads with other latencies.
 fn degeneracy(machine: &SocketMachine, rows: &[SocketRow]) -> Vec<Alternative> {
     let Some(stream) = machine.stream.as_ref().filter(|_| machine.coherence.value == Coherence::Broadcast)
     else {

@@ -1,7 +1,7 @@
-//! STREAM Triad of one core in closed form: lines under way, over the time that each takes.
+//! STREAM Triad of one core in closed form: outstanding lines, over the time that each takes.
 //!
 //! A row is one 64-byte line of each of the three arrays: 192 bytes that STREAM counts. A core waits for its lines to
-//! read, and for the line to write where stores allocate; with C lines under way, of n per row, each of latency L, a row
+//! read, and for the line to write where stores allocate; with C outstanding lines, of n per row, each of latency L, a row
 //! takes n L / C (Little's law), and what is posted or lost besides. The posted write-back is in the latter.
 
 use super::description::{SocketMachine, StreamDescription};
@@ -79,7 +79,7 @@ impl StreamDescription {
     }
 }
 
-/// The latency at which so many lines under way, of which so many are waited for per row, make this triad.
+/// The latency at which so many outstanding lines, of which so many are waited for per row, make this triad.
 pub(super) fn latency_ns_of(line_bytes: f64, lines: f64, demand_lines_per_row: f64, mb_per_s: f64) -> f64 {
     COUNTED_LINES * line_bytes * 1e3 * lines / (demand_lines_per_row * mb_per_s)
 }

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_changed_is_told() {
+    fn what_cannot_be_changed_is_an_error() {
         let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
         let message = |variant: Variant| variant.of(&machine).expect_err("impossible").to_string();
         assert!(message(Variant { add: vec![[0, 1]], ..Variant::default() }).contains("there already"));

@@ -17,7 +17,7 @@ pub struct Parameters {
     pub walk_core_cycles: f64,
     /// Lines at the start of a stream that come one at a time.
     pub startup_lines: f64,
-    /// Lines under way at once while a stream runs.
+    /// Outstanding lines at once while a stream runs.
     pub outstanding_lines: f64,
 }
 

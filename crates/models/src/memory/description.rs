@@ -70,7 +70,7 @@ pub struct TranslationDescription {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchDescription {
-    /// Lines under way at once while a stream runs.
+    /// Outstanding lines at once while a stream runs.
     pub outstanding_lines: Sourced<f64>,
     /// Lines at the start of a stream that come one at a time.
     pub startup_lines: Sourced<f64>,

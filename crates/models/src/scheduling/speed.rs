@@ -62,8 +62,8 @@ impl Engine<'_> {
                 speed /= 1.0 + added;
             }
             if let Some((cache_bytes, miss_cost)) = level.cache.filter(|_| class == Class::Memory as usize) {
-                let wanted_bytes = self.wanted_bytes(level.around(cpu));
-                let misses = (1.0 - cache_bytes / wanted_bytes).max(0.0);
+                let used_bytes = self.used_bytes(level.around(cpu));
+                let misses = (1.0 - cache_bytes / used_bytes).max(0.0);
                 speed /= 1.0 + miss_cost * misses;
             }
         }
@@ -71,7 +71,7 @@ impl Engine<'_> {
     }
 
     /// Working sets of the threads that run on these CPUs, each shared set once.
-    fn wanted_bytes(&self, cpus: std::ops::Range<usize>) -> f64 {
+    fn used_bytes(&self, cpus: std::ops::Range<usize>) -> f64 {
         let (mut bytes, mut sets) = (0, Vec::new());
         for thread in cpus.filter_map(|cpu| self.cpus[cpu].running) {
             let thread = &self.load.threads[thread];

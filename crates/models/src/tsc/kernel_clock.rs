@@ -43,7 +43,7 @@ impl CounterClock {
         let mut quotients: Vec<(f64, f64)> = courses
             .iter()
             .flat_map(|course| &course.transitions)
-            .map(|one| (one.told_ns, 1e9 / one.hz))
+            .map(|one| (one.reported_ns, 1e9 / one.hz))
             .collect();
         quotients.order_by(|a, b| a.0.total_cmp(&b.0));
         quotients.insert(0, (0.0, 1e9 / courses[0].changes[0].1));

@@ -46,7 +46,7 @@ impl Governor {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transition {
     /// When the kernel learns of it: before a rise, after a fall.
-    pub(super) told_ns: f64,
+    pub(super) reported_ns: f64,
     /// To which frequency.
     pub(super) hz: f64,
 }
@@ -95,8 +95,8 @@ impl FrequencyCourse {
             let hz = from_hz + (to_hz - from_hz) * f64::from(step) / steps;
             self.changes.push((at_ns + step_ns * f64::from(step), hz));
         }
-        let told_ns = if to_hz > from_hz { at_ns } else { at_ns + step_ns * steps };
-        self.transitions.push(Transition { told_ns, hz: to_hz });
+        let reported_ns = if to_hz > from_hz { at_ns } else { at_ns + step_ns * steps };
+        self.transitions.push(Transition { reported_ns, hz: to_hz });
     }
 }
 
@@ -159,9 +159,9 @@ mod tests {
         let mut course = FrequencyCourse { changes: vec![(0.0, 1.0e9)], transitions: Vec::new() };
         course.go(&machine, 1e6, 1.0e9, 2.4e9);
         assert_eq!(course.changes.len(), 1 + 7);
-        assert_eq!(course.transitions, [Transition { told_ns: 1e6, hz: 2.4e9 }]);
+        assert_eq!(course.transitions, [Transition { reported_ns: 1e6, hz: 2.4e9 }]);
         course.go(&machine, 1e8, 2.4e9, 2.2e9);
-        assert_eq!(course.transitions[1], Transition { told_ns: 1e8 + machine.step_ns.value, hz: 2.2e9 });
+        assert_eq!(course.transitions[1], Transition { reported_ns: 1e8 + machine.step_ns.value, hz: 2.2e9 });
     }
 
     #[test]

@@ -105,7 +105,7 @@ proptest! {
         let shown: Vec<f64> = machine.levels.iter().map(|(_, latency)| *latency).collect();
         for (place, level) in found.groups.iter().enumerate() {
             prop_assert!(level.clear, "{level:?}");
-            let is_near = |told: Option<f64>, planted: f64| told.is_some_and(|told| (told / planted - 1.0).abs() < 0.1);
+            let is_near = |known: Option<f64>, planted: f64| known.is_some_and(|known| (known / planted - 1.0).abs() < 0.1);
             prop_assert!(is_near(level.between_ns, shown[place]), "{level:?} for {shown:?}");
             prop_assert!(is_near(level.within_ns, shown[place + 1]), "{level:?} for {shown:?}");
         }
@@ -240,12 +240,12 @@ fn published_matrices_show_the_groups_that_their_makers_tell() {
     let Some(zoo) = zoo() else { return };
     for row in of_makers() {
         let found = inferred(&zoo.join(format!("core-to-core/{}.csv", row.file)));
-        let mut told = row.members();
+        let mut known = row.members();
         if row.file.contains("12900K") {
             // The slower cores exchange lines no sooner within their clusters: each is alone.
-            told[0].extend((16..24).map(|core| vec![core]));
+            known[0].extend((16..24).map(|core| vec![core]));
         }
-        assert_eq!(members(&found.groups), told, "{}: {}", row.file, row.source);
+        assert_eq!(members(&found.groups), known, "{}: {}", row.file, row.source);
         assert!(found.groups.iter().all(|level| level.clear), "{}: {:?}", row.file, found.groups);
         let has_threads = found.groups.last().is_some_and(|level| level.level == LevelName::Smt);
         assert_eq!(has_threads, row.apart > 0, "{}", row.file);

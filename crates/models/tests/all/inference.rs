@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stats::Random;
 
 /// Data take long enough that every link shows: no two graphs of four nodes predict the same entries.
-const TELLING: ReadTimes = ReadTimes { probe_ns: 40.0, dram_ns: 90.0, hop_ns: 16.5 };
+const CLEAR: ReadTimes = ReadTimes { probe_ns: 40.0, dram_ns: 90.0, hop_ns: 16.5 };
 /// Those of the X6440: nearly all reads wait for probes, and many graphs predict the same.
 const PROBED: ReadTimes = ReadTimes { probe_ns: 67.0, dram_ns: 74.0, hop_ns: 16.5 };
 /// Seeds per graph and noise.
@@ -63,7 +63,7 @@ fn shares(times: ReadTimes, sigma_ns: f64, standard_error: Option<f64>) -> Share
 #[test]
 fn every_graph_of_four_nodes_is_found_in_noise_where_links_show() {
     for (sigma_ns, least) in [(0.0, 100.0), (2.0, 99.0), (4.0, 95.0)] {
-        let shares = shares(TELLING, sigma_ns, None);
+        let shares = shares(CLEAR, sigma_ns, None);
         assert!(shares.exact >= least, "{sigma_ns} ns: {} %", shares.exact);
         assert!(shares.wrongly_identified <= 1.0, "{sigma_ns} ns: {} %", shares.wrongly_identified);
     }
@@ -131,7 +131,7 @@ fn distances_that_no_graph_meets_identify_none() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_told() {
+fn what_cannot_be_searched_is_an_error() {
     let said = |rows: &[Vec<Option<f64>>]| {
         let found = infer(&matrix(rows));
         assert_eq!((found.verdict, found.edges.len()), (Verdict::NotIdentifiable, 0), "{found:?}");
@@ -153,15 +153,15 @@ fn what_cannot_be_searched_is_told() {
 fn eight_nodes_on_a_ring_and_twelve_on_a_chain_are_found() {
     let linked = |nodes: usize, links: Vec<[usize; 2]>| Graph::of_links(nodes, &links).expect("a graph");
     let ring = linked(8, (0..8).map(|node| [node, (node + 1) % 8]).collect());
-    let told = infer(&noisy(TELLING, Coherence::Broadcast, &ring, 2.0, &mut Random::new(8)));
-    assert_eq!((told.verdict, of(&told.edges)), (Verdict::Identified, ring.links()), "{told:?}");
+    let clear = infer(&noisy(CLEAR, Coherence::Broadcast, &ring, 2.0, &mut Random::new(8)));
+    assert_eq!((clear.verdict, of(&clear.edges)), (Verdict::Identified, ring.links()), "{clear:?}");
     let chain = linked(12, (1..12).map(|node| [node - 1, node]).collect());
-    let told = infer(&noisy(TELLING, Coherence::ProbeFilter, &chain, 2.0, &mut Random::new(8)));
-    assert_eq!((told.verdict, of(&told.edges)), (Verdict::Identified, chain.links()), "{told:?}");
+    let clear = infer(&noisy(CLEAR, Coherence::ProbeFilter, &chain, 2.0, &mut Random::new(8)));
+    assert_eq!((clear.verdict, of(&clear.edges)), (Verdict::Identified, chain.links()), "{clear:?}");
 }
 
 #[test]
-fn clusters_of_a_package_are_told_from_links() {
+fn clusters_of_a_package_are_distinguished_from_links() {
     let cluster = |node: usize| [node / 4, node % 2, node / 2 % 2];
     let of = |row: usize, column: usize| {
         let ([package, x, y], [other, to_x, to_y]) = (cluster(row), cluster(column));

@@ -1,4 +1,4 @@
-//! The Phenom 9600 on paper: what was published of it, and what must not matter.
+//! The simulated Phenom 9600: what was published of it, and what must not matter.
 
 use std::sync::LazyLock;
 
@@ -113,12 +113,12 @@ fn the_fit_says_what_it_knows_and_what_it_cannot_tell_apart() {
     let report = AS_IT_IS.fit.as_ref().unwrap();
     let known = &report.identification;
     assert_eq!((known.numbers, known.rank, known.rank_with_outstanding_lines), (6, 4, 4));
-    // Six, seven or eight lines under way fit as well as each other, with other starts of a stream.
+    // Six, seven or eight outstanding lines fit as well as each other, with other starts of a stream.
     let alike = known.outstanding_lines.iter().filter(|one| one.squares < report.fit.squares + 0.1);
     assert!(alike.count() >= 3);
     // The number that was not shown: bandwidth with the workaround on.
-    let told = report.held_out.iter().find(|one| one.name == "stream_mb_per_s" && one.published < 4000.0);
-    assert!(told.unwrap().error_percent.abs() < 8.0, "{told:?}");
+    let held_out = report.held_out.iter().find(|one| one.name == "stream_mb_per_s" && one.published < 4000.0);
+    assert!(held_out.unwrap().error_percent.abs() < 8.0, "{held_out:?}");
     // The best choices are those of the file; one uncached read per walk meets the numbers nowhere.
     let best = &report.alternatives[0];
     assert_eq!(best.page_table_reads, PageTableReads::AllUncached);

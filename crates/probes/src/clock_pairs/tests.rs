@@ -342,7 +342,7 @@ fn threads_on_real_cpus_find_the_offset_of_a_double() {
         cpus: cpus.clone(),
         stresses: vec![Stress::Load, Stress::Idle],
         budget_s: 0.3,
-        limits: ExchangeLimits { least_ns: 0, deadline_ns: 60_000_000, fresh_wanted: 2_000 },
+        limits: ExchangeLimits { least_ns: 0, deadline_ns: 60_000_000, fresh_needed: 2_000 },
     };
     let seen = watch(&settings, &RwLock::new(double), &mut NoFrequencies, &Silent).expect("two CPUs");
     assert!(seen.sweeps > 0 && seen.pairs.len() == 1);

@@ -81,7 +81,7 @@ pub struct Settings {
 const OTHERS_SHARE: f64 = 0.2;
 
 impl Settings {
-    /// What fits into the time on these CPUs: all that can be measured, if that is wanted and there is time, and else a line
+    /// What fits into the time on these CPUs: all that can be measured, if that is asked for and there is time, and else a line
     /// that says so.
     pub fn within(seconds: f64, cpus: Vec<CpuId>, with_cost: bool) -> (Self, Vec<String>) {
         let others_s = if cpus.len() > 1 { OTHERS_SHARE * seconds } else { 0.0 };

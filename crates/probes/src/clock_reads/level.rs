@@ -6,7 +6,7 @@
 //! after the run, when the level is known best.
 //!
 //! A core that is ours alone gives the same reading again and again: the best readings lie on a plateau. Where others use it
-//! too, each reading finds another share, and the best ones are a slope: nobody knows then whether the whole core was ever
+//! too, each reading finds another share, and the best ones are a slope: it is unknown then whether the whole core was ever
 //! seen. On a guest under load 4 to 10, 16 of 22 runs of 5 s had such a plateau, and agreed within 0.2 % on the monotonic
 //! clock; three of the other six gave system calls 10 % too expensive. Those without are refused.
 
@@ -60,7 +60,7 @@ pub struct Level {
     pub near: f64,
     /// Share of those that lie on a plateau with the best.
     pub on_plateau: f64,
-    /// Readings it was told from.
+    /// Readings it was determined from.
     pub readings: usize,
 }
 
@@ -80,7 +80,7 @@ impl Batch {
         f64::midpoint(before.multiply_ns, after.multiply_ns)
     }
 
-    /// Whether the frequency stayed, as far as told.
+    /// Whether the frequency stayed, as far as known.
     fn kept_frequency(&self) -> bool {
         let [before, after] = &self.control;
         ratio(before.multiply_ns, after.multiply_ns) <= FREQUENCY_MOVED

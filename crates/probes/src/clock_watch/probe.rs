@@ -21,7 +21,7 @@ use crate::session::SessionError;
 /// A fifth of a millisecond gives two free CPUs thousands of looks at each other; busy ones get three times that and are then
 /// given up.
 const LIMITS: ExchangeLimits =
-    ExchangeLimits { least_ns: 200_000, deadline_ns: 600_000, fresh_wanted: FRESH_ENOUGH };
+    ExchangeLimits { least_ns: 200_000, deadline_ns: 600_000, fresh_needed: FRESH_ENOUGH };
 /// Meetings of a probe at most, where the two CPUs did not run at once before.
 const TRIES: u32 = 8;
 /// The second thread gets its CPU within this, or not in time: some slices of the scheduler, which does not charge a sleeper.

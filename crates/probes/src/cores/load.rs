@@ -44,7 +44,7 @@ impl Resource {
         Self::ALL.into_iter().filter(has_loop)
     }
 
-    /// What programs are told apart by: one loop for each class of work.
+    /// What distinguishes programs: one loop for each class of work.
     pub fn classes() -> impl Iterator<Item = Self> {
         Self::all().filter(|resource| !matches!(resource, Self::L1 | Self::L2 | Self::L3))
     }

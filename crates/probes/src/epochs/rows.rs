@@ -251,7 +251,7 @@ fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> 
         for row in of(&part.record) {
             let raw = row.spread().raw.and_then(|index| part.record.raw.get(index));
             let name = format!("{} {}", row.key(), raw.map_or("", |raw| raw.name.as_str()));
-            // Two rows of one key in one epoch are told apart by their order.
+            // Two rows of one key in one epoch are distinguished by their order.
             let count = seen.entry(name.clone()).or_default();
             let key = (name, *count);
             *count += 1;

@@ -2,7 +2,7 @@
 //!
 //! All CPUs walk and stream through the same blocks, one per node, which are placed by policy and looked up afterwards. A round
 //! visits every pair of CPU and node once, in shuffled order; blocks are laid anew every few rounds, as where they lie matters.
-//! Whether CPUs are alike is told from windows in their own memory: low quantiles over rounds, with A/A ([`stats::equality`]).
+//! Whether CPUs are alike is judged by windows in their own memory: low quantiles over rounds, with A/A ([`stats::equality`]).
 
 pub mod check_up;
 mod choice;
@@ -283,7 +283,7 @@ impl<'s> Table<'s> {
         Ok(())
     }
 
-    /// Maps the blocks of all nodes, or nothing if the time ends meanwhile; one that is not to be had is left out and told.
+    /// Maps the blocks of all nodes, or nothing if the time ends meanwhile; one that is not to be had is left out and named.
     fn lay(&mut self, session: &mut Session<'_>) -> Result<Option<Vec<Option<NodeMemory>>>, MemoryError> {
         let mut memories: Vec<Option<NodeMemory>> = Vec::new();
         let is_first = self.laps == 0;

@@ -113,7 +113,7 @@ impl Selection {
         Ok(Self(chosen))
     }
 
-    /// True if the probe is wanted.
+    /// True if the probe is selected.
     pub fn contains(&self, probe: Probe) -> bool {
         self.0.contains(&probe)
     }

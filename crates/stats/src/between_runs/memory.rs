@@ -49,7 +49,7 @@ pub(super) fn of_memory(
         let per_run = weighted(&|index| per_run(&rows[members[index].0.rows[0]]));
         (Variance { value: own.value * per_run, ..own }, found)
     } else {
-        // Nobody knows how far the classes move together: as one, which is the most they can.
+        // How far the classes move together is unknown: as one, which is the most they can.
         let degrees =
             members.iter().map(|(.., class)| f64::from(class.difference.degrees)).fold(f64::MAX, f64::min);
         (Variance { value: weighted(&of_class).powi(2), degrees }, Knowledge::Prior)

@@ -12,7 +12,7 @@ const POWER: f64 = 0.8;
 /// Runs a side of the two columns.
 const SIDES: [usize; 2] = [1, 3];
 /// Rows of a class without a run: what a quick check-up of a two-CPU guest has in the middle class.
-const ROWS_UNTOLD: usize = 4;
+const ROWS_ASSUMED: usize = 4;
 /// More runs a side than this nobody makes.
 const RUNS_MAX: usize = 100;
 /// All classes, in the order of the shipped table.
@@ -138,7 +138,7 @@ pub fn reach(history: &[(RowClass, Vec<f64>)], host: Host) -> Vec<Reach> {
             (None, None) => prior.common,
         };
         let degrees = if widest.is_some() { runs as f64 - 1.0 } else { prior.degrees };
-        let count = if own.is_empty() { ROWS_UNTOLD } else { own.len() };
+        let count = if own.is_empty() { ROWS_ASSUMED } else { own.len() };
         let level = LEVEL_OF_ALARMS / (LOOKS * classes);
         let row = Known { spread: row_spread, degrees };
         let whole = Known { spread: class_spread, degrees };

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_told() {
+    fn what_is_missing_or_wrong_is_an_error() {
         let missing = read("Intel(R) Memory Latency Checker - v3.1a\nMeasuring Peak\n");
         assert!(missing.is_err_and(|error| error.to_string().contains("no table of idle latencies")));
         let wrong = read(&TEXT.replace("73.8", "7x"));

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_with_its_place() {
+    fn garbage_is_an_error_with_its_place() {
         for (text, said) in [
             ("", "no row"),
             ("80,13o\n130,80\n", "line 1, column 2: \"13o\""),

@@ -251,7 +251,7 @@ fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
         let load = Pattern::Bursts.load(6, Class::Integer, 0.3);
         let [grouped, kernel] = [Policy::ProcessGrouping, Policy::KernelLike]
             .map(|policy| throughput(&compiled, &load, policy, 1));
-        assert_eq!(grouped, kernel, "{name}: not told, one serves all");
+        assert_eq!(grouped, kernel, "{name}: not stated, one serves all");
     }
 }
 

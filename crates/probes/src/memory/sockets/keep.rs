@@ -201,7 +201,7 @@ fn verdict(equality: &[SubjectEquality], in_guest: bool) -> (SocketVerdict, Vec<
 }
 
 /// Why one quantity does not tell: noise, runs that differ more than likeness allows, or a difference that is neither small nor
-/// beyond doubt.
+/// clear.
 fn undecided(of: &SubjectEquality, in_guest: bool) -> String {
     let aa_percent = 100.0 * of.aa_half_width;
     if of.aa_half_width > equality::MARGIN {
@@ -221,7 +221,7 @@ fn undecided(of: &SubjectEquality, in_guest: bool) -> String {
         );
     }
     format!(
-        "{}: the CPUs differ by {:.1} %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±{aa_percent:.1} %",
+        "{}: the CPUs differ by {:.1} %, too little to call them unequal and too much to call them alike; the same CPU differs from itself by ±{aa_percent:.1} %",
         of.quantity,
         100.0 * farthest
     )
@@ -316,7 +316,7 @@ mod tests {
                 Inconclusive,
                 1.02,
                 true,
-                "latency: the CPUs differ by 2.0 %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±1.0 %",
+                "latency: the CPUs differ by 2.0 %, too little to call them unequal and too much to call them alike; the same CPU differs from itself by ±1.0 %",
             ),
             (
                 "triad",
@@ -330,7 +330,7 @@ mod tests {
                 Inconclusive,
                 1.02,
                 false,
-                "triad: the CPUs differ by 2.0 %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±1.0 %",
+                "triad: the CPUs differ by 2.0 %, too little to call them unequal and too much to call them alike; the same CPU differs from itself by ±1.0 %",
             ),
             ("triad", Alike, 1.002, false, "no CPU differs from the others by more than 3 %"),
         ] {

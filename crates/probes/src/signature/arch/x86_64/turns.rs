@@ -18,7 +18,7 @@ use crate::sampler::{Sampler, Visit};
 use crate::signature::SignatureSetup;
 use crate::timed_loop::TimedLoop;
 
-/// Turns that are wanted.
+/// Turns to run.
 const TURNS: usize = 200;
 /// Turns that are enough where the machine is so busy that time runs out.
 const TURNS_MIN: usize = 40;
