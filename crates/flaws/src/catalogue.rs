@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use record::{TomlError, read_toml};
+
 use crate::{Architecture, CpuRange, Flaw, Switch};
 
 /// The files as they were built in: name and text.
@@ -77,10 +79,10 @@ impl Catalogue {
 }
 
 fn entry(file: &str, text: &str) -> Result<Flaw, CatalogueError> {
-    let flaw: Flaw = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        CatalogueError::Form { file: file.to_owned(), line, reason: error.message().to_owned() }
+    let flaw: Flaw = read_toml(text).map_err(|TomlError { line, reason, .. }| CatalogueError::Form {
+        file: file.to_owned(),
+        line,
+        reason,
     })?;
     match complaint(&flaw, file) {
         Some(reason) => Err(CatalogueError::Sense { file: file.to_owned(), reason }),

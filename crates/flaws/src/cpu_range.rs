@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<CpuRange, String> {
-        toml::from_str(text).map_err(|error| error.message().to_owned())
+        record::read_toml(text).map_err(|error| error.reason)
     }
 
     fn arm(midr: u64) -> CpuSignature {

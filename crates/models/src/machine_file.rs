@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use record::{TomlError, read_toml};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -35,12 +36,12 @@ impl MachineKind {
 
 /// A machine that a file can describe.
 pub trait MachineFile: DeserializeOwned {
-    /// The machine that a text describes, possible or not. Each kind has its own body, `toml::from_str(text)`, so that the reader of it is
+    /// The machine that a text describes, possible or not. Each kind has its own body, `read_toml(text)`, so that the reader of it is
     /// built once, here, and not in each crate that reads files.
     ///
     /// # Errors
     /// The text is no machine of this kind.
-    fn read(text: &str) -> Result<Self, toml::de::Error>;
+    fn read(text: &str) -> Result<Self, TomlError>;
 
     /// The kind that such files are of.
     const KIND: MachineKind;
@@ -125,14 +126,12 @@ pub(crate) fn within<T: PartialOrd + Display>(
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse<M: MachineFile>(text: &str, file: &str) -> Result<M, DescriptionError> {
-    let machine = M::read(text).map_err(|error| {
-        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
-        DescriptionError::Syntax {
-            file: file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            message: error.message().to_owned(),
-        }
-    })?;
+    let syntax = |TomlError { line, reason, .. }| DescriptionError::Syntax {
+        file: file.to_owned(),
+        line,
+        message: reason,
+    };
+    let machine = M::read(text).map_err(syntax)?;
     let is_of_kind = require(MachineKind::of(text) == M::KIND, "kind", || {
         format!("is {:?}; give {:?}", stated_kind(text).unwrap_or_default(), M::KIND.name())
     });
@@ -150,7 +149,7 @@ fn stated_kind(text: &str) -> Option<String> {
     struct Stated {
         kind: Option<String>,
     }
-    toml::from_str::<Stated>(text).ok()?.kind
+    read_toml::<Stated>(text).ok()?.kind
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub fn read_document<T: DeserializeOwned>(value: &Value) -> Result<T, FieldError
 
 impl FieldError {
     /// Of a text of one line.
-    fn of(text: &str, error: &serde_json::Error) -> Self {
+    pub(crate) fn of(text: &str, error: &serde_json::Error) -> Self {
         let json = text.as_bytes();
         // The text is valid: what its reader takes for a fault of form is a value of another kind where a word of a list has to stand, and
         // it has looked one byte ahead.
@@ -60,7 +60,7 @@ fn kind(value: &Value) -> Unexpected<'_> {
     }
 }
 
-/// The value that ends, or is about to begin, where valid JSON is cut off.
+/// The value that ends, or the field that is about to begin, where valid JSON is cut off.
 fn path_at(json: &[u8]) -> String {
     /// What is open: an object with the field that it is at, once that is known, or an array with its index.
     enum Open {
@@ -86,14 +86,21 @@ fn path_at(json: &[u8]) -> String {
                     *field = Some(std::mem::take(&mut name));
                 }
             }
-            b',' => match open.last_mut() {
-                Some(Open::Object(field)) => *field = None,
-                Some(Open::Array(index)) => *index += 1,
-                None => {}
-            },
+            b',' => {
+                name.clear();
+                match open.last_mut() {
+                    Some(Open::Object(field)) => *field = None,
+                    Some(Open::Array(index)) => *index += 1,
+                    None => {}
+                }
+            }
             _ => {}
         }
         at += 1;
+    }
+    // A field that is not known is the last word of an object.
+    if let Some(Open::Object(field @ None)) = open.last_mut() {
+        *field = Some(name).filter(|name| !name.is_empty());
     }
     let mut path = String::new();
     for step in open {
@@ -126,18 +133,18 @@ mod tests {
     use crate::Severity;
 
     #[test]
-    fn a_path_leads_to_the_value_that_ends_or_is_about_to_begin() {
+    fn a_path_leads_to_the_value_that_ends_or_the_field_that_begins() {
         for (text, path) in [
             ("", "."),
             ("{", "."),
-            (r#"{"a""#, "."),
+            (r#"{"a""#, "a"),
             (r#"{"a":"#, "a"),
             (r#"{"a":1.5"#, "a"),
             (r#"{"a":["#, "a[0]"),
             (r#"{"a":[1,{"b":2},3"#, "a[2]"),
             (r#"{"a":[1,{"b":2}"#, "a[1]"),
             (r#"{"a":[1,{"b":2,"c":"}],\"""#, "a[1].c"),
-            (r#"{"a":[1],"b":{"c""#, "b"),
+            (r#"{"a":[1],"b":{"c""#, "b.c"),
             (r#"{"a":[1],"b\"{":{"c":null"#, r#"b\"{.c"#),
             ("[[0],[1,2", "[1][1]"),
         ] {

@@ -37,6 +37,7 @@ mod sharing;
 mod socket_gate;
 mod sockets;
 mod spread;
+mod toml_text;
 
 pub use answers::{CheckedLoop, RepeatsElsewhere, WrongResult, detectable_rate};
 pub use bill::*;
@@ -74,3 +75,4 @@ pub use sharing::*;
 pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
 pub use sockets::*;
 pub use spread::{Quality, Spread};
+pub use toml_text::{TomlError, read_toml};

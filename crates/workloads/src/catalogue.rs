@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use machine::did_you_mean;
+use record::{TomlError, read_toml};
 
 use crate::{Suite, Workload};
 
@@ -71,16 +72,10 @@ pub fn find(id: &str) -> Result<&'static Workload, WorkloadError> {
 /// # Errors
 /// It is none; the file and the key are named.
 pub fn read(file: &str, text: &str) -> Result<Workload, WorkloadError> {
-    let form = |error: &toml::de::Error, key: String| {
-        let at = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        let key = if key == "." { "file".to_owned() } else { key };
-        let reason = error.message().lines().collect::<Vec<_>>().join(" ");
+    let workload: Workload = read_toml(text).map_err(|TomlError { line, path, reason }| {
+        let key = if path == "." { "file".to_owned() } else { path };
         WorkloadError::File { place: format!("{file}:{line}"), key, reason }
-    };
-    let document = toml::Deserializer::parse(text).map_err(|error| form(&error, ".".to_owned()))?;
-    let workload: Workload = serde_path_to_error::deserialize(document)
-        .map_err(|error| form(error.inner(), error.path().to_string()))?;
+    })?;
     match complaint(&workload, file) {
         Some((key, reason)) => {
             Err(WorkloadError::File { place: file.to_owned(), key: key.to_owned(), reason })
@@ -165,7 +160,7 @@ mod tests {
                 "seconds_a_turn = 600.0",
                 "a.toml: seconds_a_turn: 600 is not in 0.1..=60",
             ),
-            ("seconds_a_turn = 1.0", "seconds_a_turn = nan", "a.toml: seconds_a_turn: NaN is not in"),
+            ("seconds_a_turn = 1.0", "seconds_a_turn = nan", "a.toml:6: file: nan stands for no quantity"),
             ("\"server\"", "\"servers\"", "a.toml:3: suites[0]: unknown variant `servers`"),
             ("[\"server\"]", "[]", "a.toml: suites: it says nothing"),
             ("id = \"a\"", "id = \"b\"", "a.toml: id: \"b\" is not the file's name"),

@@ -193,7 +193,7 @@ mod tests {
 
     fn metric(from: &str) -> Metric {
         let text = format!("pattern = 'rate: (\\S+)'\nfrom = {from:?}\nunit = \"MB/s\"\nbetter = \"higher\"");
-        toml::from_str(&text).expect("a metric")
+        record::read_toml(&text).expect("a metric")
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             ("a", "file:../x", "say stdout"),
         ] {
             let text = format!("pattern = {pattern:?}\nfrom = {from:?}\nunit = \"\"\nbetter = \"lower\"");
-            let error = toml::from_str::<Metric>(&text).expect_err(pattern).to_string();
+            let error = record::read_toml::<Metric>(&text).expect_err(pattern).to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -8,6 +8,7 @@
 //!
 //! Left out: directions differ by a few ns in what was published, and from which cluster links to other packages leave.
 
+use record::TomlError;
 use serde::{Deserialize, Serialize};
 
 use super::inference::{Explanation, Mesh, infer};
@@ -122,8 +123,8 @@ pub struct ClusterFit {
 impl MachineFile for ClusterMachine {
     const KIND: MachineKind = MachineKind::Clusters;
 
-    fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn read(text: &str) -> Result<Self, TomlError> {
+        record::read_toml(text)
     }
 
     fn possible(&self) -> Possible {

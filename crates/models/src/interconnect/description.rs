@@ -1,6 +1,7 @@
 //! A machine of linked sockets, as a TOML file describes it: each number with its source.
 
 use machine::Hertz;
+use record::TomlError;
 use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Hops};
@@ -107,8 +108,8 @@ impl SocketMachine {
 impl MachineFile for SocketMachine {
     const KIND: MachineKind = MachineKind::Sockets;
 
-    fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn read(text: &str) -> Result<Self, TomlError> {
+        record::read_toml(text)
     }
 
     fn possible(&self) -> Possible {
@@ -179,7 +180,7 @@ mod tests {
             ("sockets = 4", "sockets = 9", "links"),
             ("[0, 1]", "[0, 7]", "links"),
             ("[0, 1]", "[1, 1]", "links"),
-            ("value = 2.5e9", "value = nan", "core_hz"),
+            ("value = 2.5e9", "value = nan", "nan stands for no quantity"),
             ("value = 276.5", "value = -1.0", "near_core_cycles"),
             ("socket = 3", "socket = 4", "published"),
             ("socket = 3", "socket = 2", "published"),

@@ -1,6 +1,7 @@
 //! A machine as a TOML file describes it: each number with its source, or labelled as fitted or assumed.
 
 use machine::{Bytes, Hertz};
+use record::TomlError;
 use serde::{Deserialize, Serialize};
 
 use super::geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
@@ -277,8 +278,8 @@ impl MemoryMachine {
 impl MachineFile for MemoryMachine {
     const KIND: MachineKind = MachineKind::Memory;
 
-    fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn read(text: &str) -> Result<Self, TomlError> {
+        record::read_toml(text)
     }
 
     fn possible(&self) -> Possible {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use machine::Hertz;
+use record::TomlError;
 use serde::{Deserialize, Serialize};
 
 use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
@@ -320,8 +321,8 @@ fn said(speeds: Speeds) -> String {
 impl MachineFile for SchedulingMachine {
     const KIND: MachineKind = MachineKind::Threads;
 
-    fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn read(text: &str) -> Result<Self, TomlError> {
+        record::read_toml(text)
     }
 
     fn possible(&self) -> Possible {
@@ -439,7 +440,7 @@ mod tests {
             (
                 "value = 0.8,",
                 "value = [[1.0, 1.0, 1.0, nan], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],",
-                "NaN",
+                "nan stands for no quantity",
             ),
             ("[4.2e9, 4.2e9", "[4.2, 4.2e9", "clock.hz_by_awake"),
             ("level = \"module\"\nhz", "level = \"die\"\nhz", "clock.level"),

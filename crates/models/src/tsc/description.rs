@@ -1,6 +1,7 @@
 //! A machine whose counters drift, as a TOML file describes it: each number with its source.
 
 use machine::Hertz;
+use record::TomlError;
 use serde::{Deserialize, Serialize};
 
 use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
@@ -95,8 +96,8 @@ impl TscMachine {
 impl MachineFile for TscMachine {
     const KIND: MachineKind = MachineKind::Counters;
 
-    fn read(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn read(text: &str) -> Result<Self, TomlError> {
+        record::read_toml(text)
     }
 
     fn possible(&self) -> Possible {
@@ -142,7 +143,7 @@ mod tests {
             ("sockets = 2", "sockets = 0", "sockets"),
             ("[2.4e9, 2.2e9", "[2.2e9, 2.4e9", "pstates_hz"),
             ("value = 1000,", "value = 0,", "tick_hz"),
-            ("value = 0.8,", "value = nan,", "governor_up_threshold"),
+            ("value = 0.8,", "value = nan,", "nan stands for no quantity"),
             ("name = \"tsc\"", "name = \"mine\"", "read"),
             ("kind = \"time-stamp-counters\"", "kind = \"x\"", "kind"),
         ];

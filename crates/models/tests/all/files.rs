@@ -41,7 +41,7 @@ fn what_no_machine_can_be_is_named_with_its_place() {
             "translation.first_entries is 48 in 7 ways",
         ),
         ("walker_reads_from_level = { value = 2", "walker_reads_from_level = { value = 9", "is 9"),
-        ("dram_ns = { value = 27.63", "dram_ns = { value = nan", "dram_ns is NaN"),
+        ("dram_ns = { value = 27.63", "dram_ns = { value = nan", "nan stands for no quantity"),
         ("core_hz = { value = 2.3e9", "core_hz = { value = 0.0", "core_hz is 0"),
         ("core_hz = { value = 2.3e9", "core_hz = { value = 1e-300", "give 1e6 to 1e11"),
         ("page_table_levels = { value = 4", "page_table_levels = { value = 6", "is 6; give 1 to 5"),
