@@ -240,42 +240,71 @@ fn joined<R: Row>(met: &Met<'_, R>, judge: &Judge<'_>, row: &judge::Row) -> Opti
     Some(joined)
 }
 
-/// Rows of all epochs, those of one key together, in the order of the lists: what only a later epoch has stands after what it
-/// stands after there.
+/// Rows of all epochs, those of one key together, in the order of the lists.
 fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> &Vec<R>) -> Vec<Met<'a, R>> {
-    let mut order: Vec<(String, usize)> = Vec::new();
-    let mut found: BTreeMap<(String, usize), Met<'a, R>> = BTreeMap::new();
+    let mut places = Places::default();
+    let mut found: Vec<Option<Met<'a, R>>> = Vec::new();
     for part in parts {
+        let rows = of(&part.record);
+        let names = rows.iter().map(|row| name(part, row.key(), &row.spread())).collect();
+        for (row, place) in rows.iter().zip(places.of_epoch(names)) {
+            found.resize_with(found.len().max(place + 1), || None);
+            let met =
+                found[place].get_or_insert_with(|| Met { rows: Vec::new(), epochs: Vec::new(), raw: None });
+            let spread = row.spread();
+            let mut raw = spread.raw;
+            part.move_raw(&mut raw);
+            met.raw = met.raw.or(raw);
+            met.rows.push(row);
+            met.epochs.push(epoch_estimate(estimator, part, row.value(), spread));
+        }
+    }
+    places.order.iter().filter_map(|(_, place)| found[*place].take()).collect()
+}
+
+/// What a row is about, and the series that it comes from.
+fn name(part: &Part, key: String, spread: &Spread) -> String {
+    let raw = spread.raw.and_then(|index| part.record.raw.get(index));
+    key + " " + raw.map_or("", |raw| raw.name.as_str())
+}
+
+/// A row by its name, and how many of that name stand before it in its epoch.
+type Key = (String, usize);
+
+/// Which rows of several epochs are the same. One for the rows of every kind, so that its code is there once.
+#[derive(Default)]
+struct Places {
+    /// In the order of the lists: what only a later epoch has stands after what it stands after there. With the number of each.
+    order: Vec<(Key, usize)>,
+    numbers: BTreeMap<Key, usize>,
+}
+
+impl Places {
+    /// The number of each row of an epoch, the next where it is new.
+    fn of_epoch(&mut self, names: Vec<String>) -> Vec<usize> {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut after = 0;
-        for row in of(&part.record) {
-            let raw = row.spread().raw.and_then(|index| part.record.raw.get(index));
-            let name = format!("{} {}", row.key(), raw.map_or("", |raw| raw.name.as_str()));
+        let number = |name: String| {
             // Two rows of one key in one epoch are distinguished by their order.
             let count = seen.entry(name.clone()).or_default();
             let key = (name, *count);
             *count += 1;
-            if let Some(place) = order.iter().skip(after).position(|known| *known == key) {
+            let next = self.numbers.len();
+            let number = *self.numbers.entry(key.clone()).or_insert(next);
+            if let Some(place) = self.order.iter().skip(after).position(|(known, _)| *known == key) {
                 after += place + 1;
-            } else if !found.contains_key(&key) {
-                order.insert(after, key.clone());
+            } else if number == next {
+                self.order.insert(after, (key, number));
                 after += 1;
             }
-            let met =
-                found.entry(key).or_insert_with(|| Met { rows: Vec::new(), epochs: Vec::new(), raw: None });
-            met.rows.push(row);
-            met.epochs.push(epoch_estimate(estimator, part, row));
-            let mut raw = row.spread().raw;
-            part.move_raw(&mut raw);
-            met.raw = met.raw.or(raw);
-        }
+            number
+        };
+        names.into_iter().map(number).collect()
     }
-    order.into_iter().filter_map(|key| found.remove(&key)).collect()
 }
 
 /// The value of an epoch by the estimator of its class, and how far its own interval reaches.
-fn epoch_estimate<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> EpochEstimate {
-    let (stated, spread) = (row.value(), row.spread());
+fn epoch_estimate(estimator: &Estimator, part: &Part, stated: f64, spread: Spread) -> EpochEstimate {
     let raw = spread.raw.and_then(|index| part.record.raw.get(index));
     let windows: Vec<f64> =
         raw.map_or_else(Vec::new, |raw| raw.visits.iter().flatten().map(|&value| f64::from(value)).collect());
