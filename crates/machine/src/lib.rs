@@ -42,7 +42,7 @@ pub use keyed_hash::keyed_hash;
 pub use links::{NorthbridgeNode, PciRoot, UpiPort};
 pub use nearest_name::did_you_mean;
 pub use node::{MemoryAttribute, Node};
-pub use quantity::{Bytes, CpuId, Hertz, Nanoseconds, NodeId, Ticks};
+pub use quantity::{Bytes, CpuId, Hertz, NodeId};
 pub use shell::{shell_quoted, shell_word};
 pub use tlb::{Tlb, TlbKind};
 pub use topology::{Core, CoreKind, Cpu, Topology};

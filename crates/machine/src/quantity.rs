@@ -34,18 +34,6 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A duration in nanoseconds, with fractions: one load of a cached line takes about one.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Nanoseconds(pub f64);
-
-/// A difference of two time-stamp counter readings; only `clock` turns it into nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Ticks(pub u64);
-
 /// A frequency in hertz.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

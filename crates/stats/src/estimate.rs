@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, STANDARD_ERRORS_OF_95, normal_cdf};
+use crate::Interval;
 
 /// A value, its interval, and the counts behind it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -34,15 +34,5 @@ impl Estimate {
     /// Half-width of the interval relative to the value; infinite for a value of zero.
     pub fn relative_half_width(&self) -> f64 {
         if self.value == 0.0 { f64::INFINITY } else { self.interval.half_width() / self.value.abs() }
-    }
-
-    /// Two-sided p that two independent estimates stand for the same value, from their intervals; correct it for the number
-    /// of comparisons. What counts is how far the lower one may reach up and the upper one down. Cautious where few
-    /// mappings make wide intervals. 1 if neither has a width.
-    pub fn difference_p(&self, other: &Self) -> f64 {
-        let (lower, upper) = if self.value <= other.value { (self, other) } else { (other, self) };
-        let reach = (lower.interval.high - lower.value).hypot(upper.value - upper.interval.low);
-        let z = (upper.value - lower.value) / (reach / STANDARD_ERRORS_OF_95);
-        if z.is_finite() { 2.0 * normal_cdf(-z) } else { 1.0 }
     }
 }

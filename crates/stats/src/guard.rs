@@ -7,8 +7,6 @@ use crate::quantile::median_absolute_deviation;
 /// A trial is out if a guard is further than this many median absolute deviations from its median.
 const REACH_IN_DEVIATIONS: f64 = 5.0;
 
-const TRIALS_PER_PAIR: usize = 2;
-
 /// Something watched beside the trials: the drift probe, steal, frequency, throttling, interrupts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guard<'a> {
@@ -54,12 +52,7 @@ impl Guarded {
     }
 }
 
-/// Decides on `pairs` pairs: trials 2i and 2i + 1 are pair i. Looks at the guards only, never at the trials.
-pub fn guarded(guards: &[Guard<'_>], pairs: usize) -> Guarded {
-    guarded_passes(guards, pairs, TRIALS_PER_PAIR)
-}
-
-/// The same for passes of `trials` trials each; read pass for pair in what it gives.
+/// Decides on passes of `trials` trials each; read pass for pair in what it gives. Looks at the guards only, never at the trials.
 pub fn guarded_passes(guards: &[Guard<'_>], passes: usize, trials: usize) -> Guarded {
     let mut result = Guarded { keep: vec![true; passes], dropped_by: Vec::new(), lopsided: Vec::new() };
     for guard in guards {
@@ -87,7 +80,7 @@ mod tests {
             Guard { name: "drift probe", by_trial: &probe, tolerance: 0.0 },
             Guard { name: "steal", by_trial: &steal, tolerance: 1.0 },
         ];
-        let found = guarded(&guards, 4);
+        let found = guarded_passes(&guards, 4, 2);
         assert_eq!(found.keep, [true, true, false, false]);
         assert_eq!((found.dropped_by.as_slice(), found.dropped()), ([1, 1].as_slice(), 2));
         let masked = found.masked(&[1.0, 2.0, 3.0, 4.0]);
@@ -103,8 +96,8 @@ mod tests {
             Guard { name: "missing", by_trial: &missing, tolerance: 0.0 },
             Guard { name: "short", by_trial: &[], tolerance: 0.0 },
         ];
-        assert_eq!(guarded(&guards, 4).dropped(), 0);
-        assert_eq!(guarded(&[], 3).keep, [true; 3]);
+        assert_eq!(guarded_passes(&guards, 4, 2).dropped(), 0);
+        assert_eq!(guarded_passes(&[], 3, 2).keep, [true; 3]);
     }
 
     #[test]
@@ -112,7 +105,7 @@ mod tests {
         // 5 median absolute deviations are 3.4 standard deviations: 7 in 10,000 trials of normal noise.
         let mut random = crate::Random::new(4);
         let noise: Vec<f64> = (0..2000).map(|_| random.normal()).collect();
-        let found = guarded(&[Guard { name: "noise", by_trial: &noise, tolerance: 0.0 }], 1000);
+        let found = guarded_passes(&[Guard { name: "noise", by_trial: &noise, tolerance: 0.0 }], 1000, 2);
         assert!(found.dropped() <= 6, "{}", found.dropped());
     }
 }

@@ -6,7 +6,6 @@
 mod named;
 
 mod aa_control;
-mod average;
 mod bca;
 mod between_runs;
 mod binomial;
@@ -36,8 +35,7 @@ mod wilcoxon;
 mod windows;
 
 pub use aa_control::AaControl;
-pub use average::{GeometricMean, geometric_mean};
-pub use bca::{bca, clustered_median};
+pub use bca::bca;
 pub use between_runs::{
     BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Reach,
     RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, reach,
@@ -52,7 +50,7 @@ pub use estimate::{Estimate, Mode};
 pub use factor_scan::{Crossing, Explained, FEWEST_UNITS, peeled};
 pub use factorial::{Cell, Factors, cell_count, mirrored_block};
 pub use groups::{group_shift, rank_sum_p};
-pub use guard::{Guard, Guarded, guarded, guarded_passes};
+pub use guard::{Guard, Guarded, guarded_passes};
 pub use interval::Interval;
 pub use levels::{TwoLevels, two_levels};
 pub use lopsided::lopsided_p;

@@ -306,42 +306,6 @@ mod tests {
         }
     }
 
-    /// Cells of two interleaved surfaces whose q is below 5 %, as indices; the first `moved` cells differ by 10 %.
-    fn called_different(random: &mut Random, between: f64, moved: usize) -> Vec<usize> {
-        let mut surface = |shift: f64| -> Vec<Vec<Vec<f64>>> {
-            (0..258)
-                .map(|cell| {
-                    let centre = if cell < moved { 20.0 * shift } else { 20.0 };
-                    (0..3).map(|_| visit(random, centre, between, 15)).collect()
-                })
-                .collect()
-        };
-        let (first, second) = (surface(1.0), surface(1.1));
-        let prior = pooled_spread(&first, 0.25, Across::Median).expect("three visits per cell");
-        let of = |visits: &[Vec<f64>]| {
-            estimate(visits, &EstimateOptions { prior, ..EstimateOptions::durations(1) })
-        };
-        let p_values: Vec<f64> = first.iter().zip(&second).map(|(a, b)| of(a).difference_p(&of(b))).collect();
-        let q_values = crate::benjamini_hochberg(&p_values);
-        q_values.iter().enumerate().filter(|(_, q)| **q < 0.05).map(|(cell, _)| cell).collect()
-    }
-
-    #[test]
-    fn a_surface_against_itself_has_at_most_one_of_258_cells_called_different() {
-        let mut random = Random::new(77);
-        for between in [0.003, 0.01, 0.03, 0.01, 0.003] {
-            let alarms = called_different(&mut random, between, 0);
-            assert!(alarms.len() <= 1, "spread {between}: {alarms:?}");
-        }
-    }
-
-    #[test]
-    fn cells_that_moved_by_ten_percent_are_called_different() {
-        let found = called_different(&mut Random::new(78), 0.01, 12);
-        assert!(found.iter().filter(|cell| **cell < 12).count() >= 10, "{found:?}");
-        assert!(found.iter().filter(|cell| **cell >= 12).count() <= 1, "{found:?}");
-    }
-
     #[test]
     fn quiet_visits_give_an_interval_narrow_enough_to_stop() {
         let mut random = Random::new(5);
@@ -370,7 +334,6 @@ mod tests {
         assert!((disturbed.value - 10.005).abs() < 0.02, "{disturbed:?}");
         assert!(disturbed.interval.low > 9.8 && disturbed.interval.high > 11.0, "{disturbed:?}");
         assert!(calm.relative_half_width() < 0.02, "{calm:?}");
-        assert!(calm.difference_p(&disturbed) > 0.05);
     }
 
     #[test]
