@@ -9,11 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::{Disk, Followed, ProcessId, SystemWriter, SystemWriterError};
 use machine::CpuSet;
 
-use crate::affinity::{is_gone, refusal_code};
 use crate::experiment::{ExperimentError, ensure_no_journal, settle};
-use crate::journal::{self, Journal, Owner};
-use crate::pins::{Pins, ThreadId, unpin};
-use crate::restore::Restored;
+use crate::journal::{self, Journal, Owner, Pins, ThreadId};
+use crate::restore::{Restored, is_gone, refusal_code, unpin};
 
 /// Why threads could not be pinned.
 #[derive(Debug, thiserror::Error)]
