@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
 /// What it is sealed as. The number rises when a sidestep that knows the older one could not put back everything.
-const SEALED: SealedFile = SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1" };
+const SEALED: SealedFile =
+    SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1", may_be_lost_by_power_cut: false };
+const OF_THIS_BOOT: SealedFile = SealedFile { may_be_lost_by_power_cut: true, ..SEALED };
 
 /// Who runs the experiment: enough to know whether he still does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,42 +244,12 @@ pub fn store(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
     SEALED.store(disk, &text(journal))
 }
 
-/// The same for what ends with the boot, such as pins of threads: once this returns a crash does not lose it, a power cut may.
-/// Nothing is waited for, so that it can be written while a program is timed.
+/// The same for what ends with the boot: once this returns a crash does not lose it, a power cut may.
 ///
 /// # Errors
 /// What the disk said.
 pub(crate) fn store_for_this_boot(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
-    SEALED.store(&mut Unsynced(disk), &text(journal))
-}
-
-/// A disk that waits for nothing.
-struct Unsynced<'a, K: Disk>(&'a mut K);
-
-impl<K: Disk> Disk for Unsynced<'_, K> {
-    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.0.read(name)
-    }
-
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(name, bytes)
-    }
-
-    fn sync(&mut self, _name: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.0.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    OF_THIS_BOOT.store(disk, &text(journal))
 }
 
 /// Takes the journal of [`store_for_this_boot`] away: everything is put back.
@@ -285,7 +257,7 @@ impl<K: Disk> Disk for Unsynced<'_, K> {
 /// # Errors
 /// What the disk said.
 pub(crate) fn clear_for_this_boot(disk: &mut impl Disk) -> io::Result<()> {
-    SEALED.clear(&mut Unsynced(disk))
+    OF_THIS_BOOT.clear(disk)
 }
 
 /// The journal, if there is one.
