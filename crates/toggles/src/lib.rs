@@ -3,12 +3,10 @@
 
 mod affinity;
 mod catalogue;
-mod combination;
 mod experiment;
 mod file_toggle;
 mod hold;
 mod journal;
-mod latch;
 mod pair;
 mod pinning;
 mod process_toggle;
@@ -21,14 +19,13 @@ mod toggle;
 
 pub use affinity::{put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
-pub use combination::{CombinationError, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{
     Affinities, Entry, FileAffinity, JOURNAL_NAME, Journal, Owner, Pins, TaskGroup, ThreadId, Unreadable,
     clear, decode, encode, load, set_aside, store,
 };
-pub use pair::{Pair, PairError};
+pub use pair::{Pair, PairError, combinable};
 pub use pinning::{PinError, PinIntent, Pinning, Seen};
 pub use restore::{Fate, Restored, restore};
 pub use revert::{Found, Revert, RevertError, Reverted, find_state, find_state_of_user, revert, revert_on};

@@ -17,8 +17,6 @@ pub enum Lifetime {
     Process,
     /// Until the next boot.
     System,
-    /// Beyond the next boot: never switched.
-    Persistent,
 }
 
 impl Lifetime {
@@ -27,7 +25,6 @@ impl Lifetime {
         match self {
             Self::Process => "process",
             Self::System => "until reboot",
-            Self::Persistent => "beyond reboot",
         }
     }
 }
