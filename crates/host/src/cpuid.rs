@@ -11,6 +11,8 @@ mod levels;
 mod machine_view;
 mod tlb;
 
+pub(crate) use claims::caches_cut_by_nodes;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

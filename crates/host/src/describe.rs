@@ -23,6 +23,7 @@ pub(crate) mod vulnerabilities;
 
 use machine::Machine;
 
+use crate::cpuid::caches_cut_by_nodes;
 use crate::{Cpuid, Root};
 use cpuinfo::CpuInfo;
 use source::Source;
@@ -71,7 +72,7 @@ pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
         machine.disagreements.extend(compared);
         crosscheck::fill(&mut machine, claimed, cpuid, &info);
     }
-    let cut = crosscheck::caches_cut_by_nodes(&machine.topology);
+    let cut = caches_cut_by_nodes(&machine.topology);
     machine.disagreements.extend(cut);
     let (missing, disagreements) = source.into_notes();
     machine.missing.extend(missing);

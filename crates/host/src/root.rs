@@ -5,9 +5,9 @@
 //! that reads it. A file that is absent is a value, not an error.
 
 mod archive;
-mod capture;
-mod folder;
+pub(crate) mod folder;
 mod prefetch;
+pub(crate) mod register;
 mod store;
 mod texts;
 
@@ -16,12 +16,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) use capture::{Recorded, record_files};
 use folder::Look;
 use store::Store;
 pub use texts::each_text;
 
-use crate::system_writer::register::{self, MsrDevice, Registers};
+use register::{MsrDevice, Registers};
 
 /// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
 const FILE_BYTES_MAX: u64 = 8 << 20;

@@ -7,9 +7,7 @@
 
 mod binding;
 mod followed;
-mod form;
-pub(crate) mod register;
-mod tree;
+mod text;
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -20,9 +18,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::root::register::{MsrDevice, Registers};
 pub use binding::{Bindings, Bound};
 pub use followed::{Followed, ProcessId};
-pub use register::Registers;
 
 /// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,9 +78,9 @@ impl Target {
     /// The canonical value in the text of a file; `None` where it is not there, or is no text.
     pub fn canonical(&self, text: &str) -> Option<String> {
         match self {
-            Self::File { .. } => Some(form::chosen(text)),
-            Self::Word { word, .. } => form::word(text, word).ok(),
-            Self::Line { key, .. } => form::line(text, key).ok(),
+            Self::File { .. } => Some(text::chosen(text)),
+            Self::Word { word, .. } => text::word(text, word).ok(),
+            Self::Line { key, .. } => text::line(text, key).ok(),
             Self::Msr { .. } | Self::Pci { .. } | Self::Task { .. } => None,
         }
     }
@@ -201,13 +199,13 @@ pub struct MachineWriter {
 impl MachineWriter {
     /// This machine.
     pub fn live() -> Self {
-        Self { tree: None, registers: Arc::new(register::MsrDevice) }
+        Self { tree: None, registers: Arc::new(MsrDevice) }
     }
 
     /// A folder that stands for `/`: files behave as the kernel's do as far as [`Target`]s see. Registers of CPU n
     /// are lines `INDEX = VALUE`, both hexadecimal, in `msr/n`.
     pub fn tree(folder: &Path) -> Self {
-        Self { tree: Some(folder.to_owned()), registers: Arc::new(register::RecordedMap(folder.to_owned())) }
+        Self { tree: Some(folder.to_owned()), registers: Arc::new(text::RecordedMap(folder.to_owned())) }
     }
 
     /// The same, with registers that are read and written elsewhere.
@@ -227,9 +225,9 @@ impl MachineWriter {
 
     fn get(&self, target: &Target) -> io::Result<String> {
         match target {
-            Target::File { path } => form::read_text(&self.place(path)).map(|text| form::chosen(&text)),
-            Target::Word { path, word } => form::word(&form::read_text(&self.place(path))?, word),
-            Target::Line { path, key } => form::line(&form::read_text(&self.place(path))?, key),
+            Target::File { path } => text::read_text(&self.place(path)).map(|text| text::chosen(&text)),
+            Target::Word { path, word } => text::word(&text::read_text(&self.place(path))?, word),
+            Target::Line { path, key } => text::line(&text::read_text(&self.place(path))?, key),
             Target::Msr { cpu, register, mask } => {
                 Ok(hexadecimal(self.registers.read(*cpu, *register)? & mask))
             }
@@ -237,7 +235,7 @@ impl MachineWriter {
                 binding::read_task(&self.place(""), *process, *thread, *start_ticks)
             }
             Target::Pci { function, offset, mask } => {
-                let word = register::read_pci(&self.place(&pci_file(function)), *offset)?;
+                let word = text::read_pci(&self.place(&pci_file(function)), *offset)?;
                 Ok(hexadecimal(u64::from(word & mask)))
             }
         }
@@ -258,7 +256,7 @@ impl MachineWriter {
             Target::Pci { function, offset, mask } => {
                 let file = self.place(&pci_file(function));
                 let bits = parse_hexadecimal(value)? as u32 & mask;
-                let new = (register::read_pci(&file, *offset)? & !mask) | bits;
+                let new = (text::read_pci(&file, *offset)? & !mask) | bits;
                 OpenOptions::new().write(true).open(file)?.write_all_at(&new.to_le_bytes(), (*offset).into())
             }
         }
@@ -268,7 +266,7 @@ impl MachineWriter {
     fn put_text(&self, path: &str, value: &str) -> io::Result<()> {
         let place = self.place(path);
         if self.tree.is_some() {
-            return tree::write_as_kernel(&place, value);
+            return text::write_as_kernel(&place, value);
         }
         let written = OpenOptions::new().write(true).open(place)?.write(value.as_bytes())?;
         if written == value.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }

@@ -34,7 +34,7 @@ pub(super) fn read(source: &Source<'_>) -> Vec<FieldScan> {
 mod tests {
     use super::*;
     use crate::Root;
-    use crate::root::record_files;
+    use crate::capture::record_files;
 
     #[test]
     fn scans_are_read_and_recorded_and_the_file_that_begins_one_is_left_alone() {

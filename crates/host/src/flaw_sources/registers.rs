@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::{PciWord, Reading, RegisterReading, msr_key, pair_key};
 
-use crate::system_writer::register;
+use crate::root::register;
 use crate::{NodeFunction, Root, node_functions};
 
 /// A register that every x86 CPU has. Intel SDM vol. 4, IA32_TIME_STAMP_COUNTER; AMD64 APM vol. 2, TSC.

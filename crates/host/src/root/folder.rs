@@ -8,7 +8,7 @@ use super::FILE_BYTES_MAX;
 
 /// What a name is, links not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     Missing,
     File,
     Directory,
@@ -16,7 +16,7 @@ pub(super) enum Look {
 }
 
 /// What the name is, links not followed; pipes, sockets and devices count as missing.
-pub(super) fn look(path: &Path) -> Look {
+pub(crate) fn look(path: &Path) -> Look {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Look::Missing };
     if metadata.is_dir() {
         Look::Directory
@@ -30,7 +30,7 @@ pub(super) fn look(path: &Path) -> Look {
 }
 
 /// The bytes of a regular file, at most [`FILE_BYTES_MAX`].
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(io::ErrorKind::NotFound.into());
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The names in a folder, sorted; none if it cannot be read.
-pub(super) fn list(path: &Path) -> Vec<String> {
+pub(crate) fn list(path: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use machine::{CpuId, CpuSet};
 
-use super::{Target, form, tree};
+use super::{Target, text};
 use crate::live;
 use crate::task_stat::{Field, TaskStat};
 
@@ -67,7 +67,7 @@ pub(super) fn read(top: &Path, own_process: Option<u32>) -> io::Result<Bindings>
 }
 
 fn online(top: &Path) -> io::Result<CpuSet> {
-    let text = form::read_text(&top.join("sys/devices/system/cpu/online"))?;
+    let text = text::read_text(&top.join("sys/devices/system/cpu/online"))?;
     CpuSet::from_list(text.trim()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn numbers(folder: &Path) -> Vec<u32> {
 fn second_threads(top: &Path) -> CpuSet {
     let cores = |cpu: CpuId| {
         let path = format!("sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu.0);
-        CpuSet::from_list(form::read_text(&top.join(path)).ok()?.trim()).ok()
+        CpuSet::from_list(text::read_text(&top.join(path)).ok()?.trim()).ok()
     };
     let siblings = online(top).unwrap_or_default().iter().filter_map(cores).collect::<Vec<_>>();
     siblings.iter().flat_map(|core| core.iter().skip(1)).collect()
@@ -91,7 +91,7 @@ fn second_threads(top: &Path) -> CpuSet {
 
 fn read_cpusets(top: &Path, folder: &str, depth_left: usize, bindings: &mut Bindings) {
     let text = |name: &str| {
-        let text = form::read_text(&top.join(folder).join(name)).ok()?;
+        let text = text::read_text(&top.join(folder).join(name)).ok()?;
         Some(text.trim().to_owned())
     };
     let (cpus, effective) = (text("cpuset.cpus"), text("cpuset.cpus.effective"));
@@ -132,7 +132,7 @@ fn interrupts(top: &Path) -> Vec<Bound> {
         numbers(&top.join("proc/irq")).into_iter().map(|irq| format!("proc/irq/{irq}/smp_affinity_list"));
     let paths = lists.chain(["proc/irq/default_smp_affinity".to_owned()]);
     let bound = |path: String| {
-        let cpus = form::read_text(&top.join(&path)).ok()?.trim().to_owned();
+        let cpus = text::read_text(&top.join(&path)).ok()?.trim().to_owned();
         Some(Bound { target: Target::File { path }, cpus })
     };
     paths.filter_map(bound).collect()
@@ -163,7 +163,7 @@ fn may_be_bound(stat: &TaskStat) -> bool {
 
 /// What `stat` of a thread tells.
 pub(super) fn stat(top: &Path, process: u32, thread: u32) -> Option<TaskStat> {
-    TaskStat::parse(&form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?)
+    TaskStat::parse(&text::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?)
 }
 
 fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {
@@ -176,8 +176,8 @@ pub(super) fn read_task(top: &Path, process: u32, thread: u32, start_ticks: u64)
         return Err(io::ErrorKind::NotFound.into());
     }
     // The file vanishes with the thread, and one that is just ending reads as "no such process".
-    let text = form::read_text(&status(top, process, thread)).map_err(|_| io::ErrorKind::NotFound)?;
-    form::line(&text, "Cpus_allowed_list")
+    let text = text::read_text(&status(top, process, thread)).map_err(|_| io::ErrorKind::NotFound)?;
+    text::line(&text, "Cpus_allowed_list")
 }
 
 /// Binds a thread, if it still is that thread; in a recorded tree, writes what its status would then say.
@@ -196,5 +196,5 @@ pub(super) fn write_task(
     }
     let path = status(top, process, thread);
     let (old, new) = (format!("Cpus_allowed_list:\t{before}\n"), format!("Cpus_allowed_list:\t{cpus}\n"));
-    tree::replace(&path, &form::read_text(&path)?.replace(&old, &new))
+    text::replace(&path, &text::read_text(&path)?.replace(&old, &new))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::binding::{self, stat};
-use super::form;
+use super::text;
 use crate::task_stat::Field;
 
 /// A clock tick of procfs, the same on all x86: `USER_HZ` is 100 in include/asm-generic/param.h of Linux.
@@ -80,7 +80,7 @@ fn followed(top: &Path, process: ProcessId, parent: u32, thread: u32) -> Option<
 fn children(top: &Path, process: u32, threads: &[u32]) -> Option<Vec<ProcessId>> {
     let mut all = Vec::new();
     for thread in threads {
-        let text = match form::read_text(&top.join(format!("proc/{process}/task/{thread}/children"))) {
+        let text = match text::read_text(&top.join(format!("proc/{process}/task/{thread}/children"))) {
             Ok(text) => text,
             // A thread that ended meanwhile has given its children to another one, which the next look finds.
             Err(_) if !top.join(format!("proc/{process}/task/{thread}")).exists() => continue,
@@ -94,7 +94,7 @@ fn children(top: &Path, process: u32, threads: &[u32]) -> Option<Vec<ProcessId>>
 
 /// The first number of `schedstat`: nanoseconds on a CPU (Documentation/scheduler/sched-stats.rst).
 fn scheduled_ns(top: &Path, process: u32, thread: u32) -> Option<u64> {
-    let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/schedstat"))).ok()?;
+    let text = text::read_text(&top.join(format!("proc/{process}/task/{thread}/schedstat"))).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
