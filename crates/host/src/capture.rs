@@ -10,11 +10,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use machine::shareable_command_line;
 
-use crate::describe::field_scan;
-use crate::flaw_sources::messages;
+use crate::describe::environment::{SCAN_DEVICE, SCAN_FILES, SCAN_FOLDER};
 use crate::live::{self, Pinned};
-use crate::root::folder::{self, Look};
-use crate::{NodeFunction, Root, cpuid};
+use crate::root::{Look, store};
+use crate::{NodeFunction, Root, cpuid, messages};
 
 /// Permissions of the files in a recording.
 const MODE: u32 = 0o644;
@@ -163,18 +162,18 @@ pub(crate) fn record_files(base: &Path, keeps_command_line: bool) -> Vec<Recorde
     for path in FOLDERS {
         enter(base, path, 0, &mut found);
     }
-    let devices = folder::list(&base.join(field_scan::FOLDER));
-    for device in devices.iter().filter(|name| name.starts_with(field_scan::DEVICE)) {
-        for file in field_scan::FILES {
-            take(base, &format!("{}/{device}/{file}", field_scan::FOLDER), &mut found);
+    let devices = store::names(&base.join(SCAN_FOLDER));
+    for device in devices.iter().filter(|name| name.starts_with(SCAN_DEVICE)) {
+        for file in SCAN_FILES {
+            take(base, &format!("{}/{device}/{file}", SCAN_FOLDER), &mut found);
         }
     }
-    let functions = folder::list(&base.join("sys/bus/pci/devices"));
+    let functions = store::names(&base.join("sys/bus/pci/devices"));
     for function in functions.iter().filter(|name| NodeFunction::of_name(name).is_some()) {
         take(base, &format!("sys/bus/pci/devices/{function}/config"), &mut found);
     }
     let text = |path: &str| {
-        folder::read(&base.join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        store::read_file(&base.join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };
     let mut made = |path: &str, text: Option<String>| {
         if let Some(text) = text {
@@ -196,16 +195,16 @@ fn take(base: &Path, path: &str, found: &mut Vec<Recorded>) {
         return;
     }
     // What only root may read, or nobody now, is absent from the recording as it is for the reader.
-    if let Ok(mut bytes) = folder::read(&base.join(path)) {
+    if let Ok(mut bytes) = store::read_file(&base.join(path)) {
         bytes.truncate(FILE_BYTES_MAX);
         found.push(Recorded { path: path.to_owned(), bytes });
     }
 }
 
 fn enter(base: &Path, path: &str, depth: usize, found: &mut Vec<Recorded>) {
-    for name in folder::list(&base.join(path)) {
+    for name in store::names(&base.join(path)) {
         let inside = format!("{path}/{name}");
-        match folder::look(&base.join(&inside)) {
+        match store::look(&base.join(&inside)) {
             Look::Directory if depth < DEPTH_MAX && !is_block(&name) => {
                 enter(base, &inside, depth + 1, found);
             }

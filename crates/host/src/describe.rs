@@ -7,27 +7,19 @@
 mod arm;
 mod caches;
 mod confinement;
-mod container;
-mod core_kinds;
-pub(crate) mod cpuinfo;
 pub(crate) mod crosscheck;
-mod environment;
-pub(crate) mod field_scan;
-mod groups;
+pub(crate) mod environment;
 mod identity;
-mod limits;
 mod nodes;
 pub(crate) mod source;
 mod topology;
-pub(crate) mod vulnerabilities;
 
 use machine::Machine;
 
 use crate::cpuid::caches_cut_by_nodes;
 use crate::{Cpuid, Root};
-use cpuinfo::CpuInfo;
-use source::Source;
-use vulnerabilities::Vulnerabilities;
+use environment::Vulnerabilities;
+use source::{CpuInfo, Source};
 
 /// A machine, with the texts of its kernel that witnesses of flaws need whole.
 pub(crate) struct Described {
@@ -55,7 +47,7 @@ pub fn full_command_line(root: &Root) -> Option<String> {
 pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
     let source = Source::new(root);
     let info = CpuInfo::read(&source);
-    let vulnerabilities = vulnerabilities::read(&source);
+    let vulnerabilities = environment::vulnerabilities(&source);
     let mut machine = Machine {
         identity: identity::read(&source, &info),
         topology: topology::read(&source, &info),

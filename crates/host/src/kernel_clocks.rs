@@ -3,6 +3,7 @@
 use machine::{Environment, Machine};
 use record::KernelClocks;
 
+use crate::messages::kernel_messages;
 use crate::{Root, describe, live};
 
 /// Flags that concern the counter, as the kernel names them: arch/x86/include/asm/cpufeatures.h.
@@ -73,7 +74,7 @@ const VMCLOCK_NAMES: [&str; 3] = [":AMZNC10C:", ":VMCLOCK:", "Camazon,vmclock"];
 pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
     let environment = &machine.environment;
     let identity = &machine.identity;
-    let log = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
+    let log = if root.is_live() { kernel_messages() } else { root.read("dmesg").ok() };
     let messages = log.as_deref().map(chosen);
     // Words with which the kernel gave it up may be lost; what it does not offer it does not trust.
     let sources = &environment.clock_sources.available;

@@ -5,10 +5,8 @@
 //! that reads it. A file that is absent is a value, not an error.
 
 mod archive;
-pub(crate) mod folder;
-mod prefetch;
 pub(crate) mod register;
-mod store;
+pub(crate) mod store;
 mod texts;
 
 use std::collections::HashMap;
@@ -16,7 +14,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use folder::Look;
 use store::Store;
 pub use texts::each_text;
 
@@ -102,6 +99,15 @@ pub enum ReadError {
     /// It is there and cannot be read.
     #[error("/{0} cannot be read: {1}")]
     Unreadable(String, String),
+}
+
+/// What a name is, links not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    Missing,
+    File,
+    Directory,
+    Link(String),
 }
 
 impl Root {

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use machine::{ArmCpus, ArmSignature, CpuId, CpuSet, Disagreement, Machine, Vendor, arm_name};
 
-use super::cpuinfo::CpuInfo;
-use super::source::{CPU_FOLDER, Source};
+use super::source::{CPU_FOLDER, CpuInfo, Source};
 
 /// Registers of a CPU, below its folder: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
 const REGISTERS: &str = "regs/identification";

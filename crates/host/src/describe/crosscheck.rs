@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{CoreKind, CpuId, Disagreement, Machine, Vendor};
 
-use super::cpuinfo::CpuInfo;
+use super::source::CpuInfo;
 use crate::Cpuid;
 
 /// Where the two sources contradict each other; what only one of them tells is no contradiction.

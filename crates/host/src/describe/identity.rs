@@ -2,8 +2,7 @@
 
 use machine::{Identity, Vendor};
 
-use super::cpuinfo::CpuInfo;
-use super::source::Source;
+use super::source::{CpuInfo, Source};
 use crate::smbios;
 
 /// Where firmware's description of board and system is.

@@ -1,13 +1,15 @@
-//! Packages, dies, modules, cores and threads from `/sys/devices/system/cpu`, or from `/proc/cpuinfo` alone.
+//! Packages, dies, modules, cores and threads from `/sys/devices/system/cpu`, or from `/proc/cpuinfo` alone; which cores of a hybrid
+//! machine are the fast ones.
+//!
+//! Sources of the kinds of cores, best first: the two performance-monitoring units of Intel hybrids; the scheduler's capacities,
+//! grouped by ARM part number; the maximum frequency of cores whose first-level caches differ in size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use machine::{Core, CoreKind, Cpu, CpuId, CpuSet, NodeId, Topology};
+use machine::{CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, NodeId, Topology};
 
-use super::cpuinfo::CpuInfo;
-use super::groups::{self, Membership};
-use super::source::{CPU_FOLDER, Source};
-use super::{caches, confinement, core_kinds, nodes};
+use super::source::{CPU_FOLDER, CpuInfo, Source};
+use super::{caches, confinement, nodes};
 
 /// The cluster number arm64 reports where firmware names none (drivers/base/arch_topology.c, as u16).
 const CLUSTER_UNKNOWN: i64 = 65_535;
@@ -59,7 +61,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
             capacity: source.number(&format!("{CPU_FOLDER}/cpu{id}/cpu_capacity")),
         })
         .collect();
-    core_kinds::fill(source, info, &mut topology);
+    fill_core_kinds(source, info, &mut topology);
     confinement::fill(source, &mut topology);
     topology
 }
@@ -140,7 +142,7 @@ impl Levels {
         Self {
             die: told_only(die).into_iter().map(|(cpu, told)| (cpu, told.id)).collect(),
             module,
-            package: groups::number(&package),
+            package: group_numbers(&package),
             core,
         }
     }
@@ -184,4 +186,175 @@ fn cores(levels: &Levels, online: &CpuSet) -> Vec<Core> {
     }
     cores.sort_by_key(|core| (core.package, core.cpus.first()));
     cores
+}
+
+/// What the kernel tells of one CPU about one level: the group's number and its members.
+#[derive(Debug, Clone, Default)]
+struct Membership {
+    /// The number of the group, if the kernel gives one; it need not be unique.
+    id: Option<i64>,
+    /// The members, if the kernel gives them.
+    members: Option<CpuSet>,
+}
+
+/// Numbers for groups, one per CPU: the kernel's where each group has its own, else 0, 1, ... in order of first CPUs.
+///
+/// Members win over numbers: PowerPC gives one number to several packages, s390 none.
+/// `None` for CPUs of which nothing is told.
+fn group_numbers(told: &BTreeMap<CpuId, Membership>) -> BTreeMap<CpuId, Option<i64>> {
+    let online: CpuSet = told.keys().copied().collect();
+    let mut keys: BTreeMap<CpuId, Option<Key>> = BTreeMap::new();
+    for (cpu, membership) in told {
+        let members = membership.members.as_ref().map(|members| members.intersection(&online));
+        let key = match (members.filter(|members| members.contains(*cpu)), membership.id) {
+            (Some(members), _) => members.first().map(Key::First),
+            (None, Some(id)) => Some(Key::Number(id)),
+            (None, None) => None,
+        };
+        keys.insert(*cpu, key);
+    }
+    let mut id_of: BTreeMap<Key, Option<i64>> = BTreeMap::new();
+    for (cpu, key) in &keys {
+        if let Some(key) = key {
+            id_of.entry(*key).or_insert_with(|| told.get(cpu).and_then(|membership| membership.id));
+        }
+    }
+    let distinct: BTreeSet<i64> = id_of.values().filter_map(|id| id.filter(|id| *id >= 0)).collect();
+    let order: BTreeMap<Key, i64> =
+        keys.values().flatten().fold(BTreeMap::new(), |mut order: BTreeMap<Key, i64>, key| {
+            let next = i64::try_from(order.len()).unwrap_or(i64::MAX);
+            order.entry(*key).or_insert(next);
+            order
+        });
+    let kernels = distinct.len() == id_of.len();
+    keys.into_iter()
+        .map(|(cpu, key)| {
+            let number = key.and_then(|key| {
+                if kernels { id_of.get(&key).copied().flatten() } else { order.get(&key).copied() }
+            });
+            (cpu, number)
+        })
+        .collect()
+}
+
+/// What makes a group: its first online member, or only its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    First(CpuId),
+    Number(i64),
+}
+
+/// Marks the kind of each core where the machine mixes several.
+fn fill_core_kinds(source: &Source<'_>, info: &CpuInfo, topology: &mut Topology) {
+    let kinds = from_monitoring_units(source)
+        .or_else(|| from_capacity(info, &topology.cpus))
+        .or_else(|| from_caches(source, topology))
+        .unwrap_or_default();
+    for cpu in &mut topology.cpus {
+        cpu.core_kind = kinds.get(&cpu.id).copied().unwrap_or_default();
+    }
+}
+
+/// Intel hybrids have one performance-monitoring device for each kind of core, with the CPUs it serves.
+fn from_monitoring_units(source: &Source<'_>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let cpus = |device: &str| source.cpu_list(&format!("/sys/devices/{device}/cpus")).unwrap_or_default();
+    let performance = cpus("cpu_core");
+    let efficiency: CpuSet = cpus("cpu_atom").union(&cpus("cpu_lowpower"));
+    if performance.is_empty() || efficiency.is_empty() {
+        return None;
+    }
+    let marked = |cpus: CpuSet, kind: CoreKind| cpus.iter().map(|cpu| (cpu, kind)).collect::<Vec<_>>();
+    let mut kinds = marked(performance, CoreKind::Performance);
+    kinds.extend(marked(efficiency, CoreKind::Efficiency));
+    Some(kinds.into_iter().collect())
+}
+
+/// The part with the highest capacity is the fast kind. Cores of one part may differ a little, as bins do.
+fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let mut groups: BTreeMap<String, Design> = BTreeMap::new();
+    for cpu in cpus {
+        let capacity = cpu.capacity?;
+        let part = info.of(cpu.id, "CPU part").map_or_else(|| capacity.to_string(), str::to_owned);
+        let group = groups.entry(part).or_default();
+        group.speed = group.speed.max(u64::from(capacity));
+        group.cpus.push(cpu.id);
+    }
+    split(groups.into_values().collect())
+}
+
+/// Cores with first-level caches of different sizes are of different designs; the one that clocks higher is faster.
+fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let mut designs: BTreeMap<CpuId, Vec<(CacheKind, u64)>> =
+        topology.cpus.iter().map(|cpu| (cpu.id, Vec::new())).collect();
+    for cache in topology.caches.iter().filter(|cache| cache.level == 1) {
+        for cpu in cache.shared_by.iter() {
+            if let (Some(design), Some(size)) = (designs.get_mut(&cpu), cache.size_bytes) {
+                design.push((cache.kind, size.0));
+            }
+        }
+    }
+    let mut groups: BTreeMap<Vec<(CacheKind, u64)>, Design> = BTreeMap::new();
+    for (cpu, design) in designs {
+        groups.entry(design).or_default().cpus.push(cpu);
+    }
+    if groups.len() < 2 {
+        return None;
+    }
+    for group in groups.values_mut() {
+        for cpu in &group.cpus {
+            let kilohertz: u64 = source.number(&format!("{CPU_FOLDER}/cpu{cpu}/cpufreq/cpuinfo_max_freq"))?;
+            group.speed = group.speed.max(kilohertz);
+        }
+    }
+    split(groups.into_values().collect())
+}
+
+/// CPUs of one design and a number that is larger for faster designs.
+#[derive(Debug, Default)]
+struct Design {
+    speed: u64,
+    cpus: Vec<CpuId>,
+}
+
+/// The CPUs of the fastest design are fast, the others are not; nothing if all are alike.
+fn split(groups: Vec<Design>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let speeds: BTreeSet<u64> = groups.iter().map(|group| group.speed).collect();
+    let highest = *speeds.last().filter(|_| speeds.len() > 1)?;
+    let marked = |group: Design| {
+        let kind = if group.speed == highest { CoreKind::Performance } else { CoreKind::Efficiency };
+        group.cpus.into_iter().map(move |cpu| (cpu, kind))
+    };
+    Some(groups.into_iter().flat_map(marked).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(told: &[(u32, Option<i64>, Option<&str>)]) -> Vec<Option<i64>> {
+        let told = told
+            .iter()
+            .map(|(cpu, id, members)| {
+                let members = members.map(|list| CpuSet::from_list(list).expect("a list"));
+                (CpuId(*cpu), Membership { id: *id, members })
+            })
+            .collect();
+        group_numbers(&told).into_values().collect()
+    }
+
+    #[test]
+    fn groups_keep_the_kernels_numbers_unless_those_are_shared_or_missing() {
+        let (a, b) = (Some("0-1"), Some("4-5"));
+        assert_eq!(
+            numbers(&[(0, Some(3), a), (1, Some(3), a), (4, Some(9), b)]),
+            [Some(3), Some(3), Some(9)]
+        );
+        assert_eq!(
+            numbers(&[(0, Some(0), a), (1, Some(0), a), (4, Some(0), b)]),
+            [Some(0), Some(0), Some(1)]
+        );
+        assert_eq!(numbers(&[(0, Some(-1), a), (4, Some(-1), b)]), [Some(0), Some(1)]);
+        assert_eq!(numbers(&[(0, Some(2), None), (4, Some(2), None)]), [Some(2), Some(2)]);
+        assert_eq!(numbers(&[(0, None, None), (4, None, None)]), [None, None]);
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::mem;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use machine::{CpuId, CpuSet};
 
-use super::thread_error::ThreadError;
+use super::threads::{ThreadError, start_thread};
 use crate::answer::done;
 
 /// Why a thread is not on its CPU.
@@ -57,6 +58,18 @@ pub fn current_cpu() -> Option<CpuId> {
     // SAFETY: no arguments, no memory.
     let cpu = unsafe { libc::sched_getcpu() };
     u32::try_from(cpu).ok().map(CpuId)
+}
+
+/// Starts a thread that will pin itself to a CPU and ends within the scope.
+///
+/// # Errors
+/// The kernel has no room for one more.
+pub fn start_on<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    cpu: CpuId,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, R>, AffinityError> {
+    Ok(start_thread(scope, format_args!("a thread for CPU {cpu}"), work)?)
 }
 
 /// The calling thread stays on one CPU until this is dropped; then it may run where it could before.

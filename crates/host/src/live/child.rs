@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::ThreadError;
+use super::event::wait_for_any;
 use super::handover::Handover;
+use super::handover::memory_file;
 use super::interrupt::pending_signal;
-use super::memory_file::memory_file;
-use super::poll::wait_for_any;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 use crate::answer::{done, number, owned};
 

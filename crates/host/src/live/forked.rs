@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use super::child::reap;
-use super::poll::wait_for_any;
+use super::event::wait_for_any;
 
 /// How a forked child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

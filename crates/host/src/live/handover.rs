@@ -5,11 +5,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use super::memory_file::memory_file;
+use crate::answer::owned;
 
 /// The two files, on either side.
 #[derive(Debug)]
@@ -76,6 +76,13 @@ fn contents(mut file: &File) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// A new one, empty, which programs that are started do not inherit.
+pub(super) fn memory_file() -> io::Result<OwnedFd> {
+    // SAFETY: the name ends with a NUL and is only read.
+    let fd = unsafe { libc::memfd_create(c"sidestep-output".as_ptr(), libc::MFD_CLOEXEC) };
+    owned(fd)
 }
 
 #[cfg(test)]

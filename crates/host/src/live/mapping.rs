@@ -1,16 +1,16 @@
-//! Anonymous memory with a page size asked for, and the page size really given.
+//! Anonymous memory with a page size asked for, and the page size really given; the page of this machine.
 //!
-//! What the kernel gave is read back from /proc/self/smaps: a request for huge pages is only a wish.
+//! What the kernel gave is read back from /proc/self/smaps: a request for huge pages is only a request.
 
 use std::io;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::LazyLock;
 
 use machine::Bytes;
 
 use crate::Root;
 use crate::answer::mapped;
-use crate::live::page_bytes;
 
 /// Size of a huge page on x86-64 and of the transparent kind on most others.
 const HUGE_BYTES: usize = 2 << 20;
@@ -266,6 +266,21 @@ fn area_bounds(line: &str) -> Option<(usize, usize)> {
     Some((usize::from_str_radix(first, 16).ok()?, usize::from_str_radix(last, 16).ok()?))
 }
 
+/// The base page where the kernel does not say: that of x86, and the smallest elsewhere.
+const SMALLEST_BYTES: usize = 4096;
+
+/// Bytes of a base page.
+static PAGE_BYTES: LazyLock<usize> = LazyLock::new(|| {
+    // SAFETY: takes a number only.
+    let said = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(said).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(SMALLEST_BYTES)
+});
+
+/// Bytes of a base page of this machine.
+pub fn page_bytes() -> usize {
+    *PAGE_BYTES
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,5 +327,12 @@ mod tests {
     fn more_memory_than_an_address_space_is_refused_with_advice() {
         let error = Mapping::new(1 << 60, PageRequest::Base).expect_err("an exbibyte");
         assert!(error.to_string().contains("ulimit"));
+    }
+
+    #[test]
+    fn a_page_is_what_the_kernel_told_this_process() {
+        let machine = crate::describe(&crate::Root::live(), None);
+        let told = machine.environment.page_bytes.map(|bytes| bytes.0 as usize);
+        assert_eq!(told.unwrap_or(super::page_bytes()), super::page_bytes());
     }
 }

@@ -1,7 +1,11 @@
-//! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call.
+//! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call; the cheapest system call;
+//! what the kernel's discipline of the clock says of itself.
 
+use std::mem;
 use std::ptr;
 use std::time::Duration;
+
+use record::NtpState;
 
 use super::forked::{Forked, in_forked_child};
 
@@ -164,6 +168,37 @@ fn read_by_system_call(count: u32) -> bool {
     failures == 0
 }
 
+/// Units of `timex.freq`: parts per million scaled by 2^16. adjtimex(2).
+const FREQUENCY_SCALE: f64 = 65_536.0;
+/// Offsets are in nanoseconds instead of microseconds if this is set. adjtimex(2), STA_NANO.
+const STA_NANO: libc::c_int = 0x2000;
+
+/// The state of the discipline; `None` where it may not be asked for (a sandbox).
+pub fn ntp_state() -> Option<NtpState> {
+    // SAFETY: timex is plain numbers; all zero asks for nothing to be set (`modes` is 0).
+    let mut timex: libc::timex = unsafe { mem::zeroed() };
+    // SAFETY: the structure is valid for the kernel to fill.
+    let state = unsafe { libc::adjtimex(&raw mut timex) };
+    (state >= 0).then(|| NtpState {
+        synchronised: state != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0,
+        frequency_ppm: timex.freq as f64 / FREQUENCY_SCALE,
+        offset_us: timex.offset as f64 / if timex.status & STA_NANO != 0 { 1e3 } else { 1.0 },
+        estimated_error_us: timex.esterror as f64,
+        maximum_error_us: timex.maxerror as f64,
+    })
+}
+
+/// Asks for the parent's number `count` times (`getppid`, which no library answers from memory) and returns it.
+#[inline]
+pub fn ask_for_parent(count: u32) -> u32 {
+    let mut parent = 0;
+    for _ in 0..count {
+        // SAFETY: the call takes no arguments and touches no memory of ours.
+        parent = unsafe { libc::syscall(libc::SYS_getppid) };
+    }
+    parent as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +209,21 @@ mod tests {
             assert!(source.read_many(3) && source.read_ns().is_some(), "{name}");
             assert!(source.resolution_ns().is_some_and(|ns| ns > 0), "{name}");
         }
+    }
+
+    #[test]
+    fn the_state_is_finite_where_it_may_be_read() {
+        let Some(state) = ntp_state() else {
+            println!("skipped: adjtimex is forbidden here");
+            return;
+        };
+        // The kernel keeps the correction below 500 ppm (MAXFREQ).
+        assert!(state.frequency_ppm.abs() <= 500.0, "{state:?}");
+    }
+
+    #[test]
+    fn the_parent_is_the_one_the_library_names() {
+        assert_eq!(ask_for_parent(3), std::os::unix::process::parent_id());
+        assert_eq!(ask_for_parent(0), 0);
     }
 }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Root;
-use crate::live::poll::wait_for_any;
+use crate::live::event::wait_for_any;
 use crate::task_stat::TaskStat;
 
 /// This program, even if its file was replaced meanwhile.

@@ -5,8 +5,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::folder::Look;
-use super::{RootError, archive, folder};
+use super::{Look, RootError, archive, store};
 
 /// The most bytes of one text; a report of `lscpu` has about 3 KiB.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -51,9 +50,9 @@ pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)
 }
 
 fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, String>)) {
-    for name in folder::list(path) {
+    for name in store::names(path) {
         let inside = path.join(name);
-        match folder::look(&inside) {
+        match store::look(&inside) {
             Look::Directory if depth < DEPTH_MAX => below(&inside, depth + 1, take),
             Look::File => one(&inside, take),
             Look::Directory | Look::Link(_) | Look::Missing => {}
@@ -62,7 +61,7 @@ fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, St
 }
 
 fn one(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) {
-    let text = folder::read(path).map_err(|error| error.to_string()).and_then(bounded);
+    let text = store::read_file(path).map_err(|error| error.to_string()).and_then(bounded);
     take(&path.to_string_lossy(), text);
 }
 
