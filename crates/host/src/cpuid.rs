@@ -15,14 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use claims::caches_cut_by_nodes;
-use machine::{CpuId, Machine};
+use machine::{CPU_NUMBER_LIMIT, CpuId, Machine};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 
 use crate::arch;
-use crate::root::{Root, RootError, dump_cpu};
-
-/// The largest CPU number believed; as in `machine::CpuSet`.
-const CPU_NUMBER_LIMIT: u32 = 65_536;
+use crate::root::{Root, RootError};
 
 /// The most lines kept of one CPU's dump; real ones have fewer than 200.
 const LINES_MAX: usize = 4096;
@@ -44,8 +41,8 @@ impl Cpuid {
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let root = Root::open_dump(path)?;
         let mut texts = Vec::new();
-        for name in root.list("/") {
-            let Some(number) = dump_cpu(&name) else { continue };
+        for number in root.numbers("/", "pu") {
+            let name = format!("pu{number}");
             let text = root
                 .read(&name)
                 .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
@@ -69,8 +66,8 @@ impl Cpuid {
         if root.is_live() {
             return None;
         }
-        let text = |name: &String| Some((dump_cpu(name)?, root.read(&format!("cpuid/{name}")).ok()?));
-        let texts: Vec<(u32, String)> = root.list("cpuid").iter().filter_map(text).collect();
+        let text = |number| Some((number, root.read(&format!("cpuid/pu{number}")).ok()?));
+        let texts: Vec<(u32, String)> = root.numbers("cpuid", "pu").into_iter().filter_map(text).collect();
         Self::of_texts(texts.iter().map(|(number, text)| (*number, text.as_str())))
     }
 

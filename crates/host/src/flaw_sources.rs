@@ -14,7 +14,7 @@ use record::{
 use crate::describe::environment::Vulnerabilities;
 use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
-use crate::root::register;
+use crate::root::{register, value_of};
 use crate::{Cpuid, NodeFunction, Root, node_functions};
 
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
@@ -149,11 +149,8 @@ fn linux_release(kernel: Option<&str>) -> Option<String> {
 
 fn task_status(root: &Root) -> BTreeMap<String, String> {
     let text = root.read("/proc/self/status").unwrap_or_default();
-    let fields = text.lines().filter_map(|line| line.split_once(':'));
-    fields
-        .filter(|(key, _)| STATUS_FIELDS.contains(key))
-        .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
-        .collect()
+    let field = |key: &str| Some((key.to_owned(), value_of(&text, key)?.to_owned()));
+    STATUS_FIELDS.into_iter().filter_map(field).collect()
 }
 
 /// The shape, as far as it is told.

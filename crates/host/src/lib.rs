@@ -25,6 +25,7 @@ pub use cpuid::Cpuid;
 pub use describe::{describe, full_command_line};
 pub use flaw_sources::FlawSources;
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks, kernel_clocks_now};
+pub use live::process_tree::{Followed, ProcessId};
 pub use root::register::Registers;
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
@@ -32,7 +33,5 @@ pub use socket_links::{
     AcpiTableError, NodeFunction, hmat, node_functions, northbridge_nodes, pci_roots, srat, upi_ports,
 };
 pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
-pub use system_writer::{
-    Bindings, Bound, Followed, MachineWriter, ProcessId, SystemWriter, SystemWriterError, Target,
-};
+pub use system_writer::{Bindings, Bound, MachineWriter, SystemWriter, SystemWriterError, Target};
 pub use trusted_folder::{Distrust, TrustedFolder, ensure_trusted};

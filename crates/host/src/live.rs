@@ -16,7 +16,7 @@ mod node_memory;
 mod perf;
 mod process;
 mod process_setting;
-mod process_tree;
+pub(crate) mod process_tree;
 mod speculation;
 mod standard_output;
 mod threads;

@@ -182,6 +182,16 @@ impl Root {
         self.resolve(path.trim_matches('/')).map(|inside| self.store.list(&inside)).unwrap_or_default()
     }
 
+    /// The numbers of the names `prefixN` in a folder, ascending.
+    pub(crate) fn numbers(&self, folder: &str, prefix: &str) -> Vec<u32> {
+        let names = self.list(folder).into_iter();
+        let mut numbers: Vec<u32> =
+            names.filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
     /// True if there is a file or folder of that name.
     pub fn exists(&self, path: &str) -> bool {
         self.resolve(path.trim_matches('/'))
@@ -282,6 +292,12 @@ impl Root {
         }
         Some(format!("{}{}", self.top, inside.join("/")).trim_end_matches('/').to_owned())
     }
+}
+
+/// What stands behind `KEY:` in a text of lines, without blanks around it.
+pub(crate) fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(have, _)| have.trim() == key).map(|(_, value)| value.trim())
 }
 
 /// The CPU a file of a CPUID dump stands for: `pu12` is 12.

@@ -6,7 +6,6 @@
 //! before them that fails or dies at a chosen step.
 
 mod binding;
-mod followed;
 mod text;
 
 use std::fmt;
@@ -18,9 +17,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Root;
+use crate::live::process_tree::{Followed, ProcessId, affinity_of, followed_threads};
 use crate::root::register::{MsrDevice, Registers};
 pub use binding::{Bindings, Bound};
-pub use followed::{Followed, ProcessId};
 
 /// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -219,6 +219,13 @@ impl MachineWriter {
         self.tree.as_deref()
     }
 
+    /// The files that are read.
+    fn root(&self) -> io::Result<Root> {
+        self.tree
+            .as_deref()
+            .map_or_else(|| Ok(Root::live()), |tree| Root::open(tree).map_err(io::Error::other))
+    }
+
     fn place(&self, path: &str) -> PathBuf {
         self.tree.as_deref().unwrap_or(Path::new("/")).join(path)
     }
@@ -232,7 +239,7 @@ impl MachineWriter {
                 Ok(hexadecimal(self.registers.read(*cpu, *register)? & mask))
             }
             Target::Task { process, thread, start_ticks } => {
-                binding::read_task(&self.place(""), *process, *thread, *start_ticks)
+                affinity_of(&self.root()?, *process, *thread, *start_ticks)
             }
             Target::Pci { function, offset, mask } => {
                 let word = text::read_pci(&self.place(&pci_file(function)), *offset)?;
@@ -251,7 +258,8 @@ impl MachineWriter {
                 self.registers.write(*cpu, *register, new)
             }
             Target::Task { process, thread, start_ticks } => {
-                binding::write_task(self.tree.as_deref(), *process, *thread, *start_ticks, value)
+                let thread = (*process, *thread, *start_ticks);
+                binding::write_task(self.tree.as_deref(), &self.root()?, thread, value)
             }
             Target::Pci { function, offset, mask } => {
                 let file = self.place(&pci_file(function));
@@ -290,11 +298,13 @@ impl SystemWriter for MachineWriter {
 
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         let own_process = self.tree.is_none().then(std::process::id);
-        binding::read(&self.place(""), own_process).map_err(|source| SystemWriterError::Bindings { source })
+        let read = self.root().and_then(|root| binding::read(&root, own_process));
+        read.map_err(|source| SystemWriterError::Bindings { source })
     }
 
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
-        Ok(followed::read(&self.place(""), processes))
+        let root = self.root().map_err(|source| SystemWriterError::Bindings { source })?;
+        Ok(followed_threads(&root, processes))
     }
 }
 

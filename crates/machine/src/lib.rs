@@ -30,7 +30,7 @@ pub use arm::{ArmCpus, ArmSignature, arm_name};
 pub use cache::{Cache, CacheKind};
 pub use command_line::shareable_command_line;
 pub use counted::counted;
-pub use cpu_set::{CpuSet, CpuSetError};
+pub use cpu_set::{CPU_NUMBER_LIMIT, CpuSet, CpuSetError};
 pub use delimited::{TableLine, UnclosedQuote, table_lines};
 pub use description::Machine;
 pub use disagreement::Disagreement;

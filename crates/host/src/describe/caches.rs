@@ -29,7 +29,7 @@ pub(super) fn read(source: &Source<'_>, around: &Around<'_>) -> Vec<Cache> {
     let mut found: BTreeMap<Name, Instances> = BTreeMap::new();
     for cpu in around.online.iter() {
         let folder = format!("{CPU_FOLDER}/cpu{cpu}/cache");
-        for index in source.numbered(&folder, "index") {
+        for index in source.root().numbers(&folder, "index") {
             let folder = format!("{folder}/index{index}");
             if let Some(name) = name(source, &folder) {
                 found.entry(name).or_default().claim(source, around, cpu, folder);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use machine::{Bytes, Container, CpuSet, Limits, NodeId, Topology};
 
 use super::source::{Source, meminfo_bytes, node_list};
+use crate::root::value_of;
 
 /// Where a hierarchy of control groups is mounted, and where in it this process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,10 +96,9 @@ pub(super) fn fill(source: &Source<'_>, topology: &mut Topology) {
         restrict(cpus, nodes);
     }
     let status = source.text("/proc/self/status").unwrap_or_default();
-    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     restrict(
-        value("Cpus_allowed_list:").and_then(|list| CpuSet::from_list(list).ok()),
-        value("Mems_allowed_list:").and_then(node_list),
+        value_of(&status, "Cpus_allowed_list").and_then(|list| CpuSet::from_list(list).ok()),
+        value_of(&status, "Mems_allowed_list").and_then(node_list),
     );
     if cpus.is_empty() && !topology.cpus.is_empty() {
         source.note(

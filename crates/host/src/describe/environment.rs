@@ -116,7 +116,7 @@ fn huge_page_pools(source: &Source<'_>) -> Vec<HugePagePool> {
 /// How many CPUs have each pair of frequency driver and governor.
 fn frequency_policies(source: &Source<'_>) -> BTreeMap<String, usize> {
     let mut policies = BTreeMap::new();
-    for cpu in source.numbered(CPU_FOLDER, "cpu") {
+    for cpu in source.root().numbers(CPU_FOLDER, "cpu") {
         let value = |name: &str| source.word(&format!("{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_{name}"));
         let (driver, governor) = (value("driver"), value("governor"));
         if driver.is_some() || governor.is_some() {
@@ -132,7 +132,8 @@ fn idle_states(source: &Source<'_>) -> Vec<(String, u64)> {
     let states = |cpu: u32| -> Vec<(String, u64)> {
         let folder = format!("{CPU_FOLDER}/cpu{cpu}/cpuidle");
         source
-            .numbered(&folder, "state")
+            .root()
+            .numbers(&folder, "state")
             .into_iter()
             .filter_map(|state| {
                 let name = source.word(&format!("{folder}/state{state}/name"))?;
@@ -141,7 +142,8 @@ fn idle_states(source: &Source<'_>) -> Vec<(String, u64)> {
             .collect()
     };
     source
-        .numbered(CPU_FOLDER, "cpu")
+        .root()
+        .numbers(CPU_FOLDER, "cpu")
         .into_iter()
         .map(states)
         .find(|states| !states.is_empty())
@@ -210,7 +212,7 @@ fn field_scans(source: &Source<'_>) -> Vec<FieldScan> {
         };
         Some(FieldScan { device, status, details, image_version })
     };
-    source.numbered(SCAN_FOLDER, SCAN_DEVICE).into_iter().filter_map(scan).collect()
+    source.root().numbers(SCAN_FOLDER, SCAN_DEVICE).into_iter().filter_map(scan).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;
 
-use machine::{Bytes, CpuId, CpuSet, CpuSetError, Disagreement, NodeId};
+use machine::{Bytes, CPU_NUMBER_LIMIT, CpuId, CpuSet, CpuSetError, Disagreement, NodeId};
 
 use crate::{ReadError, Root};
 
@@ -120,19 +120,6 @@ impl<'a> Source<'a> {
     fn understood(&self, path: &str, cpus: Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
         cpus.map_err(|error| self.note(format!("{path}: {error}"))).ok()
     }
-
-    /// The numbered folders `prefixN` in a folder, ascending.
-    pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
-        let mut numbers: Vec<u32> = self
-            .root
-            .list(folder)
-            .iter()
-            .filter_map(|name| name.strip_prefix(prefix).and_then(|digits| digits.parse().ok()))
-            .collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
 }
 
 /// The start of a text, for a message.
@@ -166,9 +153,6 @@ pub(crate) fn size_bytes(text: &str) -> Option<u64> {
 pub(super) fn node_list(text: &str) -> Option<BTreeSet<NodeId>> {
     CpuSet::from_list(text).ok().map(|numbers| numbers.iter().map(|number| NodeId(number.0)).collect())
 }
-
-/// The largest CPU number believed; as in `machine::CpuSet`.
-const CPU_NUMBER_LIMIT: u32 = 65_536;
 
 /// The lines of `/proc/cpuinfo`, by CPU.
 #[derive(Debug, Default)]

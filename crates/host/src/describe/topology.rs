@@ -75,7 +75,7 @@ struct Present {
 impl Present {
     /// The CPU folders, less those the kernel calls offline; the blocks of /proc/cpuinfo where there are none.
     fn read(source: &Source<'_>, info: &CpuInfo) -> Self {
-        let folders: CpuSet = source.numbered(CPU_FOLDER, "cpu").into_iter().map(CpuId).collect();
+        let folders: CpuSet = source.root().numbers(CPU_FOLDER, "cpu").into_iter().map(CpuId).collect();
         let listed = |name: &str| source.cpu_list(&format!("{CPU_FOLDER}/{name}"));
         let (online, present) = (listed("online"), listed("present"));
         let known = match (folders.is_empty(), &online) {

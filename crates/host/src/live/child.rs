@@ -5,9 +5,11 @@
 //! child inherits, and taken back once it runs. The end is waited for on a pidfd, so that a time limit and Ctrl-C need
 //! no second thread and no polling.
 
+use std::fs::File;
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -244,16 +246,15 @@ fn observe_as(
 
 /// Where output is kept: memory without a name, so that no reader has to run beside the child.
 struct Kept {
-    output: Option<OwnedFd>,
-    errors: Option<OwnedFd>,
+    output: Option<File>,
+    errors: Option<File>,
     errors_bytes_max: usize,
 }
 
 impl Kept {
     fn new(command: &mut Command, output: ChildOutput) -> io::Result<Self> {
         if output == ChildOutput::Show {
-            let shown = io::stderr();
-            command.stdout(duplicate(shown.as_raw_fd())?).stderr(Stdio::inherit());
+            command.stdout(io::stderr().as_fd().try_clone_to_owned()?).stderr(Stdio::inherit());
             return Ok(Self { output: None, errors: None, errors_bytes_max: 0 });
         }
         let errors = memory_file()?;
@@ -278,8 +279,8 @@ impl Kept {
 }
 
 /// Makes a hole of what lies before the last `bytes_max` bytes of a memory file, once it is of some size.
-fn forget_all_but(file: &OwnedFd, bytes_max: usize) {
-    let over = size(file) - libc::off_t::try_from(bytes_max).unwrap_or(libc::off_t::MAX);
+fn forget_all_but(file: &File, bytes_max: usize) {
+    let over = size_bytes(file).saturating_sub(bytes_max as u64).cast_signed();
     if over > 0 {
         let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: the descriptor is open, and fallocate takes numbers only. Where it fails memory stays taken, as before.
@@ -288,29 +289,17 @@ fn forget_all_but(file: &OwnedFd, bytes_max: usize) {
 }
 
 /// Bytes of a file; 0 if the kernel does not say.
-fn size(file: &OwnedFd) -> libc::off_t {
-    // SAFETY: an all-zero stat is plain numbers.
-    let mut status: libc::stat = unsafe { mem::zeroed() };
-    // SAFETY: the descriptor is open and `status` is valid to fill.
-    let outcome = unsafe { libc::fstat(file.as_raw_fd(), &raw mut status) };
-    if outcome == 0 { status.st_size } else { 0 }
-}
-
-fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl takes numbers only here.
-    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
-    owned(copy)
+fn size_bytes(file: &File) -> u64 {
+    file.metadata().map_or(0, |about| about.len())
 }
 
 /// The last `bytes_max` bytes of a memory file.
-fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
-    let size = size(file);
-    let bytes = usize::try_from(size).unwrap_or(0).min(bytes_max);
-    let from = size - libc::off_t::try_from(bytes).unwrap_or(0);
-    let mut text = vec![0_u8; bytes];
-    // SAFETY: the descriptor is open and the buffer holds that many bytes.
-    let read = unsafe { libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), bytes, from) };
-    text.truncate(usize::try_from(read).unwrap_or(0));
+fn contents(file: &File, bytes_max: usize) -> Vec<u8> {
+    let size_bytes = size_bytes(file);
+    let mut text = vec![0_u8; usize::try_from(size_bytes).unwrap_or(usize::MAX).min(bytes_max)];
+    let from = size_bytes - text.len() as u64;
+    let read = file.read_at(&mut text, from);
+    text.truncate(read.unwrap_or(0));
     text
 }
 
@@ -438,7 +427,7 @@ mod tests {
         }
         std::io::Write::write_all(&mut writer, b"metric 5").expect("memory is left");
         forget_all_but(&file, 1 << 16);
-        assert_eq!(size(&file), (64 << 16) + 8);
+        assert_eq!(size_bytes(&file), (64 << 16) + 8);
         assert_eq!(contents(&file, 8), b"metric 5");
         let blocks = std::os::unix::fs::MetadataExt::blocks(&writer.metadata().expect("it is open"));
         assert!(blocks * 512 <= 3 << 16, "{blocks} blocks are taken");

@@ -1,7 +1,7 @@
 //! Signs of disturbance: steal, other load, thermal throttling, read before and after a run; how hot the CPUs are.
 
 use crate::Root;
-use crate::task_stat::TaskStat;
+use crate::task_stat::{TaskStat, ran_and_waited_ns};
 
 /// Counters of the moment; only differences mean anything, except for the load average.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -49,12 +49,6 @@ fn cpu_times(stat: &str) -> Disturbance {
         steal_ticks: ticks.get(7).copied(),
         ..Disturbance::default()
     }
-}
-
-/// The first two numbers of /proc/self/schedstat, which are of the main thread. Linux, Documentation/scheduler/sched-stats.rst.
-fn ran_and_waited_ns(schedstat: &str) -> Option<[u64; 2]> {
-    let mut numbers = schedstat.split_whitespace().map(str::parse);
-    Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
 }
 
 /// The sum over all CPUs that count; `None` if none does.

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
@@ -21,7 +21,7 @@ impl Handover {
     /// # Errors
     /// No memory, or a kernel without files in it.
     pub fn new(task: &[u8]) -> io::Result<Self> {
-        let files = Self([memory_file()?.into(), memory_file()?.into()]);
+        let files = Self([memory_file()?, memory_file()?]);
         files.write(0, task)?;
         Ok(files)
     }
@@ -79,10 +79,10 @@ fn contents(mut file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// A new one, empty, which programs that are started do not inherit.
-pub(super) fn memory_file() -> io::Result<OwnedFd> {
+pub(super) fn memory_file() -> io::Result<File> {
     // SAFETY: the name ends with a NUL and is only read.
     let fd = unsafe { libc::memfd_create(c"sidestep-output".as_ptr(), libc::MFD_CLOEXEC) };
-    owned(fd)
+    owned(fd).map(File::from)
 }
 
 #[cfg(test)]

@@ -194,7 +194,8 @@ impl Mapping {
     /// What the kernel gave, read back from /proc/self/smaps. Without that file huge pages count as not given.
     pub fn pages(&self) -> Pages {
         let address = self.start.as_ptr() as usize;
-        let given = read_proc_self("smaps")
+        let given = Root::live()
+            .read("/proc/self/smaps")
             .map_or(SmapsGiven::default(), |smaps| huge_bytes_at(&smaps, address, self.bytes));
         if self.request == PageRequest::Base {
             let share = 1.0 - (given.huge_bytes as f64 / self.bytes as f64).min(1.0);
@@ -223,11 +224,6 @@ fn map(bytes: usize, extra_flags: libc::c_int) -> io::Result<NonNull<u8>> {
     let address =
         unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     mapped(address)
-}
-
-/// Reads a file of /proc/self of the live process.
-pub(crate) fn read_proc_self(name: &str) -> Option<String> {
-    Root::live().read(&format!("/proc/self/{name}")).ok()
 }
 
 /// What smaps says about one mapping.

@@ -1,17 +1,15 @@
 //! Facts about this process and this moment: root, host name, UTC time, memory used, what the kernel charged to a thread.
 
-use std::ffi::CStr;
 use std::mem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Root;
-use crate::live::mapping;
+use crate::describe::source::meminfo_bytes;
 use crate::task_stat::{Field, TaskStat};
 
 /// True if the effective user is root.
 pub fn effective_root() -> bool {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    effective_user() == 0
 }
 
 /// The user whose process this is; `None` if there is none of this number.
@@ -43,19 +41,17 @@ pub fn effective_user() -> u32 {
 
 /// The host name; only ever stored when the user asks for it.
 pub fn host_name() -> Option<String> {
-    uname().map(|names| text(&names.nodename))
+    kernel_word("hostname")
 }
 
 /// The name of this boot, a new one each time; `None` where the kernel does not show it.
 pub fn boot_id() -> Option<String> {
-    let text = crate::Root::live().read("/proc/sys/kernel/random/boot_id").ok()?;
-    let name = text.trim();
-    (!name.is_empty()).then(|| name.to_owned())
+    kernel_word("random/boot_id")
 }
 
 /// Release of the running kernel, such as `6.18.0`.
 pub fn kernel_release() -> Option<String> {
-    uname().map(|names| text(&names.release))
+    kernel_word("osrelease")
 }
 
 /// True if this process may write the file of this machine; the path has no leading slash. A file that its owner may
@@ -71,16 +67,9 @@ pub fn is_writable(path: &str) -> bool {
     has_bits && unsafe { libc::access(path.as_ptr(), libc::W_OK) } == 0
 }
 
-fn uname() -> Option<libc::utsname> {
-    // SAFETY: utsname is arrays of characters, zero is valid.
-    let mut names: libc::utsname = unsafe { mem::zeroed() };
-    // SAFETY: `names` is valid for the kernel to fill.
-    (unsafe { libc::uname(&raw mut names) } == 0).then_some(names)
-}
-
-fn text(field: &[libc::c_char]) -> String {
-    // SAFETY: uname ends every field with a NUL inside the array.
-    unsafe { CStr::from_ptr(field.as_ptr()) }.to_string_lossy().into_owned()
+/// A word that the kernel shows in a file below `/proc/sys/kernel`.
+fn kernel_word(name: &str) -> Option<String> {
+    Root::live().read(&format!("/proc/sys/kernel/{name}")).ok().filter(|word| !word.is_empty())
 }
 
 /// Now, as `2026-11-21T02:18:46Z`.
@@ -109,9 +98,8 @@ fn utc_text(unix_seconds: u64) -> String {
 
 /// The most memory this process has held at once, in bytes (`VmHWM`).
 pub fn peak_resident_bytes() -> Option<u64> {
-    let status = mapping::read_proc_self("status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    let status = Root::live().read("/proc/self/status").ok()?;
+    meminfo_bytes(&status, "VmHWM").map(|bytes| bytes.0)
 }
 
 /// Counters of the calling thread; only differences mean anything.

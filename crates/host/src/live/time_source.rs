@@ -2,6 +2,7 @@
 //! what the kernel's discipline of the clock says of itself.
 
 use std::mem;
+use std::ops::BitOrAssign;
 use std::ptr;
 use std::time::Duration;
 
@@ -45,11 +46,21 @@ impl TimeSource {
     /// Reads the source `count` times and throws the values away; true if every read worked.
     #[inline]
     pub fn read_many(self, count: u32) -> bool {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut day = libc::timeval { tv_sec: 0, tv_usec: 0 };
         match self {
-            Self::Clock(clock) => read_clock(clock, count),
-            Self::GetTimeOfDay => read_time_of_day(count),
-            Self::Seconds => read_seconds(count),
-            Self::SystemCall => read_by_system_call(count),
+            // SAFETY: `time` is a valid timespec to fill.
+            Self::Clock(clock) => all_work(count, || unsafe { libc::clock_gettime(clock, &raw mut time) }),
+            // SAFETY: `day` is a valid timeval to fill; no time zone is asked for.
+            Self::GetTimeOfDay => {
+                all_work(count, || unsafe { libc::gettimeofday(&raw mut day, ptr::null_mut()) })
+            }
+            // SAFETY: no place to fill is given.
+            Self::Seconds => all_work(count, || unsafe { libc::time(ptr::null_mut()) }),
+            // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
+            Self::SystemCall => all_work(count, || unsafe {
+                libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time)
+            }),
         }
     }
 
@@ -129,43 +140,14 @@ impl TimeSource {
     }
 }
 
-fn read_clock(clock: libc::clockid_t, count: u32) -> bool {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut failures = 0;
+/// Reads so many times; true if no read answered a number below 0.
+#[inline]
+fn all_work<T: Default + PartialOrd + BitOrAssign>(count: u32, mut read: impl FnMut() -> T) -> bool {
+    let mut answers = T::default();
     for _ in 0..count {
-        // SAFETY: `time` is a valid timespec to fill.
-        failures |= unsafe { libc::clock_gettime(clock, &raw mut time) };
+        answers |= read();
     }
-    failures == 0
-}
-
-fn read_time_of_day(count: u32) -> bool {
-    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let mut failures = 0;
-    for _ in 0..count {
-        // SAFETY: `time` is a valid timeval to fill; no time zone is asked for.
-        failures |= unsafe { libc::gettimeofday(&raw mut time, ptr::null_mut()) };
-    }
-    failures == 0
-}
-
-fn read_seconds(count: u32) -> bool {
-    let mut seen = 0;
-    for _ in 0..count {
-        // SAFETY: no place to fill is given.
-        seen |= unsafe { libc::time(ptr::null_mut()) };
-    }
-    seen >= 0
-}
-
-fn read_by_system_call(count: u32) -> bool {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut failures = 0;
-    for _ in 0..count {
-        // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
-        failures |= unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
-    }
-    failures == 0
+    answers >= T::default()
 }
 
 /// Units of `timex.freq`: parts per million scaled by 2^16. adjtimex(2).

@@ -12,9 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Root;
 use crate::live::event::wait_for_any;
-use crate::task_stat::TaskStat;
+use crate::live::process_tree::is_stopped;
 
 /// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -112,7 +111,7 @@ pub fn watch(deadline: Duration) -> io::Result<Watch> {
         if let Some((at, signal)) = stage
             && started.elapsed() >= at
         {
-            end_parent(parent, if is_stopped(parent) { libc::SIGKILL } else { signal });
+            end_parent(parent, if is_stopped(parent.unsigned_abs()) { libc::SIGKILL } else { signal });
             stage = stages.next();
         }
     }
@@ -140,11 +139,6 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
         // SAFETY: a signal to a process touches no memory of ours.
         unsafe { libc::kill(parent, signal) };
     }
-}
-
-/// True of a process that was stopped by a signal or a debugger.
-fn is_stopped(process: libc::pid_t) -> bool {
-    TaskStat::read(&Root::live(), &process.to_string()).is_some_and(|stat| stat.is_stopped())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::root::register::{self, Registers};
+use crate::root::value_of;
 
 /// No file that is switched is longer; a sysfs file is at most one page of 4 KiB, `schemata` a few.
 const TEXT_BYTES_MAX: u64 = 64 << 10;
@@ -32,11 +33,7 @@ pub(super) fn word(text: &str, word: &str) -> io::Result<String> {
 
 /// What stands after `KEY:`.
 pub(super) fn line(text: &str, key: &str) -> io::Result<String> {
-    let value_of = |line: &str| {
-        let (have, value) = line.split_once(':')?;
-        (have.trim() == key).then(|| value.trim().to_owned())
-    };
-    text.lines().find_map(value_of).ok_or_else(|| io::ErrorKind::NotFound.into())
+    value_of(text, key).map(str::to_owned).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Writes what the kernel would show after `value` was written to the file that shows its text now.
