@@ -5,11 +5,9 @@
 //! child inherits, and taken back once it runs. The end is waited for on a pidfd, so that a time limit and Ctrl-C need
 //! no second thread and no polling.
 
-use std::fs::File;
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::ThreadError;
 use super::event::wait_for_any;
 use super::handover::Handover;
-use super::handover::memory_file;
+use super::handover::MemoryFile;
 use super::interrupt::pending_signal;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 use crate::answer::{done, number, owned};
@@ -239,15 +237,15 @@ fn observe_as(
         page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
         left_processes: is_group_alive(pid),
-        output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
-        errors: kept.errors.map(|file| contents(&file, kept.errors_bytes_max)).unwrap_or_default(),
+        output: kept.output.and_then(|file| file.end(OUTPUT_KEPT_BYTES).ok()).unwrap_or_default(),
+        errors: kept.errors.and_then(|file| file.end(kept.errors_bytes_max).ok()).unwrap_or_default(),
     })
 }
 
 /// Where output is kept: memory without a name, so that no reader has to run beside the child.
 struct Kept {
-    output: Option<File>,
-    errors: Option<File>,
+    output: Option<MemoryFile>,
+    errors: Option<MemoryFile>,
     errors_bytes_max: usize,
 }
 
@@ -257,11 +255,11 @@ impl Kept {
             command.stdout(io::stderr().as_fd().try_clone_to_owned()?).stderr(Stdio::inherit());
             return Ok(Self { output: None, errors: None, errors_bytes_max: 0 });
         }
-        let errors = memory_file()?;
-        command.stderr(errors.try_clone()?);
-        let kept = (output == ChildOutput::Capture).then(memory_file).transpose()?;
+        let errors = MemoryFile::new()?;
+        command.stderr(errors.shared()?);
+        let kept = (output == ChildOutput::Capture).then(MemoryFile::new).transpose()?;
         match &kept {
-            Some(file) => command.stdout(file.try_clone()?),
+            Some(file) => command.stdout(file.shared()?),
             None => command.stdout(Stdio::null()),
         };
         let errors_bytes_max = if kept.is_some() { OUTPUT_KEPT_BYTES } else { ERRORS_KEPT_BYTES };
@@ -272,35 +270,10 @@ impl Kept {
     fn forget_all_but_the_end(&self) {
         for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, self.errors_bytes_max)] {
             if let Some(file) = file {
-                forget_all_but(file, bytes_max + FORGOTTEN_AT_ONCE_BYTES);
+                file.forget_all_but(bytes_max + FORGOTTEN_AT_ONCE_BYTES);
             }
         }
     }
-}
-
-/// Makes a hole of what lies before the last `bytes_max` bytes of a memory file, once it is of some size.
-fn forget_all_but(file: &File, bytes_max: usize) {
-    let over = size_bytes(file).saturating_sub(bytes_max as u64).cast_signed();
-    if over > 0 {
-        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: the descriptor is open, and fallocate takes numbers only. Where it fails memory stays taken, as before.
-        unsafe { libc::fallocate(file.as_raw_fd(), how, 0, over) };
-    }
-}
-
-/// Bytes of a file; 0 if the kernel does not say.
-fn size_bytes(file: &File) -> u64 {
-    file.metadata().map_or(0, |about| about.len())
-}
-
-/// The last `bytes_max` bytes of a memory file.
-fn contents(file: &File, bytes_max: usize) -> Vec<u8> {
-    let size_bytes = size_bytes(file);
-    let mut text = vec![0_u8; usize::try_from(size_bytes).unwrap_or(usize::MAX).min(bytes_max)];
-    let from = size_bytes - text.len() as u64;
-    let read = file.read_at(&mut text, from);
-    text.truncate(read.unwrap_or(0));
-    text
 }
 
 /// Waits until the child is dead but not yet reaped; `Some` if it has to be killed first.
@@ -419,16 +392,16 @@ mod tests {
 
     #[test]
     fn of_what_a_program_prints_the_end_is_kept_and_the_rest_freed() {
-        let file = memory_file().expect("a memory file");
-        let mut writer = std::fs::File::from(file.try_clone().expect("a second descriptor"));
+        let file = MemoryFile::new().expect("a memory file");
+        let mut writer = std::fs::File::from(file.shared().expect("a second descriptor"));
         let line = vec![b'y'; 1 << 16];
         for _ in 0..64 {
             std::io::Write::write_all(&mut writer, &line).expect("memory is left");
         }
         std::io::Write::write_all(&mut writer, b"metric 5").expect("memory is left");
-        forget_all_but(&file, 1 << 16);
-        assert_eq!(size_bytes(&file), (64 << 16) + 8);
-        assert_eq!(contents(&file, 8), b"metric 5");
+        file.forget_all_but(1 << 16);
+        assert_eq!(file.bytes(), (64 << 16) + 8);
+        assert_eq!(file.end(8).expect("readable"), b"metric 5");
         let blocks = std::os::unix::fs::MetadataExt::blocks(&writer.metadata().expect("it is open"));
         assert!(blocks * 512 <= 3 << 16, "{blocks} blocks are taken");
     }
