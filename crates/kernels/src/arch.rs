@@ -29,7 +29,7 @@ pub(crate) use x86_64::*;
 use core::sync::atomic::AtomicU64;
 
 use crate::cursor::Cursor;
-use crate::isa::Isa;
+use crate::operation::Isa;
 
 impl Isa {
     /// Whether this CPU executes it and the operating system saves its registers.

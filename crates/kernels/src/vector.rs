@@ -10,7 +10,7 @@
 //! no subnormal number slows the loop.
 
 use crate::arch;
-use crate::isa::Isa;
+use crate::operation::Isa;
 
 /// A saturating floating-point loop that this CPU can run.
 #[derive(Debug, Clone, Copy)]

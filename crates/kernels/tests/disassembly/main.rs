@@ -6,7 +6,6 @@
 #![cfg(target_os = "linux")]
 
 mod aarch64;
-mod ticks;
 mod x86_64;
 
 use std::collections::HashMap;

@@ -141,7 +141,7 @@ fn a_walk_of_offsets_is_64_dependent_loads_with_a_mask_each() {
 fn parallel_walks_are_16_loads_of_each_chase_and_a_branch() {
     for chases in 1..=12 {
         let expected = format!("{} mov r,[m]; 1 dec r; 1 jne", 16 * chases);
-        check(&format!("arch::x86_64::chase::walk_{chases}"), &expected);
+        check(&format!("arch::x86_64::walk_{chases}"), &expected);
     }
 }
 
@@ -150,8 +150,8 @@ fn control_loops_stay_in_registers_and_are_not_folded() {
     check("multiply::multiply_chain", "64 imul r,r; 1 dec r; 1 jne");
     check("rotate::rotate_chain", "64 ror r,i; 1 dec r; 1 jne");
     check("ports::port_loop", "64 add r,r; 1 dec r; 1 jne");
-    check("arch::x86_64::vector::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
-    check("arch::x86_64::vector::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
+    check("arch::x86_64::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
+    check("arch::x86_64::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn the_store_bypass_loop_is_a_load_beside_a_store_of_late_address() {
 
 #[test]
 fn the_forwarding_chain_loads_less_than_it_stores() {
-    check("forwarding::forwarding_chain", "16 add r,r; 16 mov [m],r; 16 movzx r,[m]; 1 dec r; 1 jne");
+    check("store_bypass::forwarding_chain", "16 add r,r; 16 mov [m],r; 16 movzx r,[m]; 1 dec r; 1 jne");
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "forwarding::forwarding_chain"))[0];
+    let body = loops(function(functions, "store_bypass::forwarding_chain"))[0];
     assert!(body[1].text.contains("QWORD PTR") && body[2].text.contains("WORD PTR"));
     assert!(!body[2].text.contains("QWORD PTR"));
 }
@@ -255,7 +255,7 @@ fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
 fn calls_are_direct_and_nothing_stands_between_them() {
     // The normal form takes the address of a direct call for a number or a register, by its first digit.
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "arch::x86_64::signature::calls::direct_calls"))[0];
+    let body = loops(function(functions, "arch::x86_64::signature::direct_calls"))[0];
     let is_direct =
         |text: &str| text.starts_with("call ") && (!text.starts_with("call r") || text.contains("0x"));
     let calls = body[..16].iter().filter(|i| is_direct(&i.text)).count();
@@ -284,4 +284,60 @@ fn batches_of_counter_reads_call_nothing() {
     let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
     assert!(count("rdtsc") >= 4 && count("rdtscp") >= 1 && count("lfence") >= 3 && count("mfence") >= 1);
     assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));
+}
+
+/// Counter reads in a foreign crate, that is here: `#[inline(always)]` must hold across crates and without optimisation.
+#[cfg(target_arch = "x86_64")]
+mod ticks {
+    use kernels::ticks;
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_rdtsc() -> u64 {
+        ticks::rdtsc()
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_lfence_rdtsc_lfence() -> u64 {
+        ticks::lfence_rdtsc_lfence()
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_lfence_rdtsc() -> u64 {
+        ticks::lfence_rdtsc()
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_mfence_rdtsc() -> u64 {
+        ticks::mfence_rdtsc()
+    }
+
+    #[test]
+    fn counter_reads_are_the_instructions_they_are_named_after() {
+        let reads = [
+            disassembly_rdtsc,
+            disassembly_lfence_rdtsc,
+            disassembly_lfence_rdtsc_lfence,
+            disassembly_mfence_rdtsc,
+        ];
+        assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
+        let executable = std::env::current_exe().expect("a running program has a path");
+        let Some(functions) = crate::disassemble("objdump", &executable, "#") else {
+            println!("SKIPPED: {}", crate::NO_OBJDUMP);
+            return;
+        };
+        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "mfence" | "rdtsc");
+        for (path, expected) in [
+            ("disassembly_rdtsc", &["rdtsc"][..]),
+            ("disassembly_lfence_rdtsc", &["lfence", "rdtsc"]),
+            ("disassembly_lfence_rdtsc_lfence", &["lfence", "rdtsc", "lfence"]),
+            ("disassembly_mfence_rdtsc", &["mfence", "rdtsc"]),
+        ] {
+            let instructions = crate::function(&functions, path).iter().map(|i| i.text.as_str());
+            assert_eq!(instructions.filter(fenced).collect::<Vec<_>>(), expected, "{path}");
+        }
+    }
 }
