@@ -43,7 +43,7 @@ impl Isa {
     }
 }
 
-/// The loop of [`vector`](crate::vector) with some instructions.
+/// The loop of [`VectorLoop`](crate::VectorLoop) with some instructions.
 pub(crate) struct Vectors {
     pub(crate) isa: Isa,
     /// Whether this CPU has them.

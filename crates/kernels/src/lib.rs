@@ -15,7 +15,7 @@
 //! | a load behind a store: of late address, of known address | [`store_bypass`] |
 //! | one cache line bounced between two CPUs | [`mod@line`] |
 //! | loops whose speed betrays a flaw or its workaround | `signature` |
-//! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
+//! | what two CPUs share | [`ports`], [`contention`], and the loops above |
 
 #[macro_use]
 #[path = "../../machine/src/named.rs"]
@@ -26,9 +26,9 @@ mod arrays;
 pub mod atomic_add;
 pub mod chain;
 pub mod chase;
+pub mod contention;
 mod cursor;
 mod float_divide;
-pub mod front_end;
 pub mod line;
 mod loop_interface;
 pub mod mandelbrot;
@@ -42,16 +42,15 @@ pub mod rotate;
 pub mod store_bypass;
 pub mod stream;
 pub mod ticks;
-pub mod vector;
 
 pub use arch::*;
 pub use arrays::{ARRAY_GRANULE_BYTES, Arrays};
 pub use atomic_add::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
 pub use chain::{Chain, Layout, Order};
 pub use chase::{PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
+pub use contention::{VectorLoop, front_end_loop};
 pub use cursor::Cursor;
 pub use float_divide::{FLOAT_DIVISIONS_PER_ROUND, FloatOperands, float_divide_chain};
-pub use front_end::front_end_loop;
 pub use line::{Line, Protocol, ping, pong};
 pub use loop_interface::LOADS_PER_ROUND;
 pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, multiply_chain};
@@ -60,7 +59,6 @@ pub use ports::{ADDS_PER_ROUND, port_loop};
 pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
 pub use store_bypass::{FORWARDS_PER_ROUND, STEPS_PER_ROUND, StoreBypass, forwarding_chain};
 pub use stream::{StreamKernel, StreamLoop, WrongElements};
-pub use vector::VectorLoop;
 
 /// Version of the inner loops together. It rises when a loop is changed in a way that can change what it measures: numbers of two
 /// versions are then no longer compared between the machines of a fleet.

@@ -27,7 +27,7 @@ use crate::cursor::{Cursor, Link};
 use crate::operation::Isa;
 use crate::picture::{Numbers, Picture};
 
-/// There is no loop of [`front_end`](crate::front_end).
+/// There is no loop of [`front_end_loop`](crate::front_end_loop).
 pub(crate) const FRONT_END: Option<fn(u64) -> u64> = None;
 
 /// Whether this CPU has the instructions; Linux on arm64 runs on no CPU without Advanced SIMD that Rust's target supports.

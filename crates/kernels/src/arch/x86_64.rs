@@ -24,7 +24,7 @@ use crate::cursor::{Cursor, Link};
 use crate::loop_interface::{Turn, repeat};
 use crate::operation::Isa;
 
-/// The number of rounds of [`front_end`](crate::front_end).
+/// The number of rounds of [`front_end_loop`](crate::front_end_loop).
 pub(crate) const FRONT_END: Option<fn(u64) -> u64> = Some(front_end_rounds);
 
 /// One instruction whatever the CPU: there is nothing to compare.

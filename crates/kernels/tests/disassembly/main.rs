@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod aarch64;
+mod ticks;
 mod x86_64;
 
 use std::collections::HashMap;

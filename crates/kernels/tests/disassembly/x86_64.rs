@@ -188,12 +188,12 @@ fn the_forwarding_chain_loads_less_than_it_stores() {
 #[test]
 fn the_front_end_loop_is_8192_instructions_in_25600_bytes() {
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "front_end::front_end_loop"))[0];
+    let body = loops(function(functions, "contention::front_end_loop"))[0];
     assert_eq!(
         summary(body),
         "2048 xor r,r; 2048 mov r,r; 2048 pxor xmm,xmm; 1024 movaps xmm,xmm; 1024 mov r,i; 1 inc r; 1 cmp r,r; 1 jne"
     );
-    assert_eq!(body[8192].address - body[0].address, kernels::front_end::CODE_BYTES as u64);
+    assert_eq!(body[8192].address - body[0].address, kernels::contention::CODE_BYTES as u64);
 }
 
 #[test]
@@ -284,60 +284,4 @@ fn batches_of_counter_reads_call_nothing() {
     let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
     assert!(count("rdtsc") >= 4 && count("rdtscp") >= 1 && count("lfence") >= 3 && count("mfence") >= 1);
     assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));
-}
-
-/// Counter reads in a foreign crate, that is here: `#[inline(always)]` must hold across crates and without optimisation.
-#[cfg(target_arch = "x86_64")]
-mod ticks {
-    use kernels::ticks;
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_rdtsc() -> u64 {
-        ticks::rdtsc()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_lfence_rdtsc_lfence() -> u64 {
-        ticks::lfence_rdtsc_lfence()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_lfence_rdtsc() -> u64 {
-        ticks::lfence_rdtsc()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_mfence_rdtsc() -> u64 {
-        ticks::mfence_rdtsc()
-    }
-
-    #[test]
-    fn counter_reads_are_the_instructions_they_are_named_after() {
-        let reads = [
-            disassembly_rdtsc,
-            disassembly_lfence_rdtsc,
-            disassembly_lfence_rdtsc_lfence,
-            disassembly_mfence_rdtsc,
-        ];
-        assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
-        let executable = std::env::current_exe().expect("a running program has a path");
-        let Some(functions) = crate::disassemble("objdump", &executable, "#") else {
-            println!("SKIPPED: {}", crate::NO_OBJDUMP);
-            return;
-        };
-        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "mfence" | "rdtsc");
-        for (path, expected) in [
-            ("disassembly_rdtsc", &["rdtsc"][..]),
-            ("disassembly_lfence_rdtsc", &["lfence", "rdtsc"]),
-            ("disassembly_lfence_rdtsc_lfence", &["lfence", "rdtsc", "lfence"]),
-            ("disassembly_mfence_rdtsc", &["mfence", "rdtsc"]),
-        ] {
-            let instructions = crate::function(&functions, path).iter().map(|i| i.text.as_str());
-            assert_eq!(instructions.filter(fenced).collect::<Vec<_>>(), expected, "{path}");
-        }
-    }
 }
