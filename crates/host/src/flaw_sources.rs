@@ -14,7 +14,7 @@ use record::{
 use crate::describe::environment::Vulnerabilities;
 use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
-use crate::root::{register, value_of};
+use crate::root::{hexadecimal, register, value_of};
 use crate::{Cpuid, NodeFunction, Root, node_functions};
 
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
@@ -93,13 +93,12 @@ impl FlawSources<'_> {
             .keys()
             .map(|&cpu| {
                 let number = |key: &str| info.of(cpu, key).and_then(|text| text.parse().ok());
-                let microcode = info.of(cpu, "microcode").map(|text| text.trim_start_matches("0x"));
                 CpuSignature {
                     vendor: info.of(cpu, "vendor_id").map(str::to_owned),
                     family: number("cpu family"),
                     model: number("model"),
                     stepping: number("stepping"),
-                    microcode: microcode.and_then(|text| u64::from_str_radix(text, 16).ok()),
+                    microcode: info.of(cpu, "microcode").and_then(hexadecimal),
                     arm: None,
                 }
             })

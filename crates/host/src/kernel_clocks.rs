@@ -3,7 +3,7 @@
 use machine::{Environment, Machine};
 use record::KernelClocks;
 
-use crate::messages::kernel_messages;
+use crate::messages::{self, kernel_messages};
 use crate::{Root, describe, live};
 
 /// Flags that concern the counter, as the kernel names them: arch/x86/include/asm/cpufeatures.h.
@@ -133,7 +133,7 @@ fn chosen(log: &str) -> Vec<String> {
         is_told && !record::repeats_command_line(&line)
     };
     let mut chosen: Vec<String> =
-        log.lines().filter(concerns).map(|line| without_time(line).to_owned()).collect();
+        log.lines().filter(concerns).map(|line| messages::message(line).to_owned()).collect();
     // What the kernel gives up stays, and else the latest.
     let mut excess = chosen.len().saturating_sub(MESSAGES_MAX);
     chosen.retain(|line| {
@@ -148,12 +148,6 @@ fn chosen(log: &str) -> Vec<String> {
 fn is_condemnation(line: &str) -> bool {
     let line = line.to_lowercase();
     CONDEMNATIONS.iter().any(|part| line.contains(part))
-}
-
-/// A line without its level and time: `<6>[    0.123456] text`.
-fn without_time(line: &str) -> &str {
-    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
-    line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest).trim()
 }
 
 /// Whether the kernel holds the counter against another clock, told from what it decides by.

@@ -14,7 +14,7 @@ mod mapping;
 mod memory_policy;
 mod node_memory;
 mod perf;
-mod process;
+pub(crate) mod process;
 mod process_setting;
 pub(crate) mod process_tree;
 mod speculation;

@@ -58,7 +58,7 @@ fn is_word(line: &str, word: &str) -> bool {
 }
 
 /// A line without its level and time: `<6>[    0.123456] text`.
-fn message(line: &str) -> &str {
+pub(crate) fn message(line: &str) -> &str {
     let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
     let is_time = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ' '));
     // `[Firmware Bug]` belongs to the message.

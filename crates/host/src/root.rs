@@ -90,6 +90,18 @@ pub enum RootError {
     },
 }
 
+impl RootError {
+    /// Of a path that the operating system refuses.
+    fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
+        |source| Self::Unreadable { path: path.to_owned(), source }
+    }
+
+    /// Of a path whose archive breaks off.
+    fn damaged(path: &Path, error: &io::Error) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: error.to_string().replace('\n', " ") }
+    }
+}
+
 /// Why a file of a machine gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
@@ -298,6 +310,12 @@ impl Root {
 pub(crate) fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(have, _)| have.trim() == key).map(|(_, value)| value.trim())
+}
+
+/// A number in hexadecimal, with or without `0x`.
+pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
+    let text = text.trim();
+    u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
 /// The CPU a file of a CPUID dump stands for: `pu12` is 12.

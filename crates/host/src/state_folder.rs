@@ -9,9 +9,10 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use crate::live::effective_root;
+use crate::live::process::unix_seconds;
 use crate::trusted_folder::{Distrust, TrustedFolder, is_distrust};
 
 /// The file that is locked; it stays, as removing a lock that someone waits for would make two of it.
@@ -142,13 +143,8 @@ impl Holder {
         let Some((process, until_s)) = process.parse().ok().zip(until_s.parse::<u64>().ok()) else {
             return Self::Unknown;
         };
-        Self::Process { process, left_s: until_s.saturating_sub(unix_s()) }
+        Self::Process { process, left_s: until_s.saturating_sub(unix_seconds()) }
     }
-}
-
-/// Seconds by the clock on the wall, which processes have in common.
-fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// One experiment at a time: the lock ends with this value, and with the process however it ends.
@@ -167,7 +163,7 @@ impl Lock {
 
     /// Leaves word for who comes meanwhile: this process, and the longest time that it needs the lock.
     pub fn tell(&self, longest: Duration) {
-        let until_s = unix_s().saturating_add(longest.as_secs());
+        let until_s = unix_seconds().saturating_add(longest.as_secs());
         let _ = (&self.file).write_all(format!("{} {until_s}\n", std::process::id()).as_bytes());
     }
 }

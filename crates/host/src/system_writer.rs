@@ -170,24 +170,6 @@ pub trait SystemWriter {
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError>;
 }
 
-impl<D: SystemWriter + ?Sized> SystemWriter for &mut D {
-    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
-        (**self).read(target)
-    }
-
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
-        (**self).write(target, value)
-    }
-
-    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
-        (**self).bindings()
-    }
-
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
-        (**self).threads(processes)
-    }
-}
-
 /// The writer of this machine, or of a recorded tree below a folder.
 #[derive(Debug, Clone)]
 pub struct MachineWriter {
@@ -344,8 +326,7 @@ pub fn hexadecimal(value: u64) -> String {
 }
 
 fn parse_hexadecimal(text: &str) -> io::Result<u64> {
-    let digits = text.trim().trim_start_matches("0x");
-    u64::from_str_radix(digits, 16).map_err(|_| io::ErrorKind::InvalidInput.into())
+    crate::root::hexadecimal(text).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]

@@ -179,13 +179,7 @@ impl TrustedFolder {
     /// # Errors
     /// A [`Distrust`], or what the operating system said.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let mut file = match self.opened(name, libc::O_RDONLY) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        self.read_tail(name, usize::MAX)
     }
 
     /// The last bytes of a file, at most so many, and its whole length; `None` if there is none.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use machine::{ArmCpus, ArmSignature, CpuId, CpuSet, Disagreement, Machine, Vendor, arm_name};
 
 use super::source::{CPU_FOLDER, CpuInfo, Source};
+use crate::root::hexadecimal;
 
 /// Registers of a CPU, below its folder: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
 const REGISTERS: &str = "regs/identification";
@@ -97,10 +98,6 @@ fn of_cpuinfo(info: &CpuInfo, cpu: CpuId) -> Option<ArmSignature> {
         revision: value("CPU revision")?.parse().ok()?,
         repairs: None,
     })
-}
-
-fn hexadecimal(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// Who made the CPUs: the name of the first, or its number.

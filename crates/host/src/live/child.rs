@@ -155,10 +155,15 @@ pub fn run_helper(
     observe_as(command, &[], ChildOutput::Discard, Some(limit), Some(helper), observe)
 }
 
-/// From now on this process is killed when the one that started it ends; at once if it has.
-pub fn end_with(parent: u32) {
+/// From now on this process is killed when the thread that started it ends. Async-signal-safe.
+pub(super) fn die_with_parent() {
     // SAFETY: this prctl takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+}
+
+/// From now on this process is killed when the one that started it ends; at once if it has.
+pub fn end_with(parent: u32) {
+    die_with_parent();
     // A parent that ended before the line above sends no signal.
     if std::os::unix::process::parent_id() != parent {
         std::process::exit(libc::EXIT_FAILURE);

@@ -10,7 +10,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 
-use super::child::reap;
+use super::child::{die_with_parent, reap};
 
 /// What is sent to and fro.
 const BYTE: u8 = 1;
@@ -69,8 +69,7 @@ impl Drop for EchoProcess {
 /// The child's side. Allocates nothing and cannot panic: it has only one of the threads, and locks that others held
 /// stay locked.
 fn echo(parent: libc::pid_t, reader: &PipeReader, writer: &PipeWriter) -> ! {
-    // SAFETY: this prctl takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+    die_with_parent();
     // SAFETY: no arguments, cannot fail. A parent that ended before the line above sends no signal.
     let orphaned = unsafe { libc::getppid() } != parent;
     let ready = !orphaned && take_place(reader.as_raw_fd(), writer.as_raw_fd());

@@ -72,10 +72,14 @@ fn kernel_word(name: &str) -> Option<String> {
     Root::live().read(&format!("/proc/sys/kernel/{name}")).ok().filter(|word| !word.is_empty())
 }
 
+/// Seconds by the clock on the wall, which processes have in common.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// Now, as `2026-11-21T02:18:46Z`.
 pub fn utc_now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    utc_text(seconds)
+    utc_text(unix_seconds())
 }
 
 /// Civil date from a count of days: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.

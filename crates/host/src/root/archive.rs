@@ -51,18 +51,18 @@ pub(super) struct Archive {
 
 /// The bytes of the tarball at `path`; how it is compressed is told by its first bytes.
 pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
-    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let unreadable = RootError::unreadable(path);
+    let mut file = File::open(path).map_err(&unreadable)?;
     let mut start = Vec::new();
-    (&mut file).take(512).read_to_end(&mut start).map_err(unreadable)?;
-    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
-    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
+    (&mut file).take(512).read_to_end(&mut start).map_err(&unreadable)?;
+    file.seek(SeekFrom::Start(0)).map_err(&unreadable)?;
     let file = BufReader::new(file);
     let decoded: Box<dyn Read + Send> = match start.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
         [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(file)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
-            ruzstd::decoding::StreamingDecoder::new(file).map_err(|error| damaged(error.to_string()))?,
+            ruzstd::decoding::StreamingDecoder::new(file)
+                .map_err(|error| RootError::damaged(path, &io::Error::other(error.to_string())))?,
         ),
         plain if plain.get(USTAR_OFFSET_BYTES..).is_some_and(|rest| rest.starts_with(b"ustar")) => {
             Box::new(file)
@@ -74,14 +74,12 @@ pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
 
 /// Decodes the tarball at `path` and keeps what describes a machine.
 pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
-    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
     let mut archive = Archive::empty();
     let bounded = Bounded { inner: decoded(path)?, left: DECODED_BYTES_MAX };
-    let prefetched = Prefetch::start(bounded).map_err(unreadable)?;
+    let prefetched = Prefetch::start(bounded).map_err(RootError::unreadable(path))?;
     archive.fill(prefetched).map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
-        Stop::Damaged(reason) => damaged(reason),
+        Stop::Damaged(error) => RootError::damaged(path, &error),
     })?;
     Ok(archive)
 }
@@ -89,14 +87,14 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
 /// Why decoding ended early.
 enum Stop {
     Limit(&'static str),
-    Damaged(String),
+    Damaged(io::Error),
 }
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::FileTooLarge => Self::Limit(DECODED_LIMIT),
-            _ => Self::Damaged(error.to_string().replace('\n', " ")),
+            _ => Self::Damaged(error),
         }
     }
 }
@@ -116,15 +114,12 @@ impl Archive {
             let kind = entry.header().entry_type();
             let content = if kind.is_dir() {
                 Entry::Directory(BTreeSet::new())
-            } else if kind.is_symlink() {
+            } else if kind.is_symlink() || kind.is_hard_link() {
                 let target = entry.link_name_bytes().unwrap_or_default();
-                Entry::Link(String::from_utf8_lossy(&target).into_owned())
-            } else if kind.is_hard_link() {
-                // Another name of an earlier file of the archive: read like a link from the top.
-                let target = entry.link_name_bytes().unwrap_or_default();
-                let target = String::from_utf8_lossy(&target).into_owned();
-                let climb = "../".repeat(path.matches('/').count());
-                Entry::Link(format!("{climb}{target}"))
+                let target = String::from_utf8_lossy(&target);
+                // A hard link is another name of an earlier file of the archive: read like a link from the top.
+                let climb = if kind.is_hard_link() { path.matches('/').count() } else { 0 };
+                Entry::Link(format!("{}{target}", "../".repeat(climb)))
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
                 (&mut entry).take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;

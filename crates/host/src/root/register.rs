@@ -57,8 +57,7 @@ pub(crate) fn in_recording(text: &str, register: u32) -> Option<u64> {
 pub(crate) fn recorded(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
     text.lines().filter_map(|line| {
         let (index, value) = line.split_once('=')?;
-        let (index, value) = (index.trim().trim_start_matches("0x"), value.trim().trim_start_matches("0x"));
-        Some((u32::from_str_radix(index, 16).ok()?, u64::from_str_radix(value, 16).ok()?))
+        Some((super::hexadecimal(index)?.try_into().ok()?, super::hexadecimal(value)?))
     })
 }
 

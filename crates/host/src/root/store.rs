@@ -24,10 +24,10 @@ impl Store {
 
     /// A folder or a tarball.
     pub(super) fn open(path: &Path) -> Result<Self, RootError> {
-        let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        let unreadable = RootError::unreadable(path);
+        let metadata = std::fs::metadata(path).map_err(&unreadable)?;
         if metadata.is_dir() {
-            std::fs::read_dir(path).map_err(unreadable)?;
+            std::fs::read_dir(path).map_err(&unreadable)?;
             return Ok(Self::Folder(path.to_owned()));
         }
         if !metadata.is_file() {
