@@ -30,6 +30,8 @@ pub(crate) struct Setting {
 /// Where the values come from. The first of those that are named has the risk of the toggle, all others are reversible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Settings {
+    /// `off` and `on`, each with what is written and what it means.
+    OffOn { off: (&'static str, &'static str), on: (&'static str, &'static str) },
     /// Always the same.
     Fixed(&'static [Setting]),
     /// The texts of other files in the same folder, such as the lowest frequency of a policy.
@@ -95,18 +97,25 @@ impl FileToggle {
         self.target(path).canonical(&text)
     }
 
-    /// The values that have names here, with what is written for each.
-    fn named(&self, system: &SystemState, path: &str) -> Vec<(&'static Setting, String)> {
+    /// The values that have names here, the state without first.
+    fn settings(&self) -> Vec<Setting> {
         match self.settings {
-            Settings::Fixed(settings) => {
-                settings.iter().map(|setting| (setting, setting.text.to_owned())).collect()
+            Settings::OffOn { off, on } => {
+                let setting = |name, (text, means)| Setting { name, text, means };
+                vec![setting("off", off), setting("on", on)]
             }
-            Settings::TextsOf(settings) => {
-                let text = |setting: &Setting| system.root.read(&beside(path, setting.text)).ok();
-                settings.iter().filter_map(|setting| Some((setting, text(setting)?))).collect()
-            }
+            Settings::Fixed(settings) | Settings::TextsOf(settings) => settings.to_vec(),
             Settings::ListedIn(..) | Settings::Derived(_) => Vec::new(),
         }
+    }
+
+    /// What is written for each of them, where it can be.
+    fn named(&self, system: &SystemState, path: &str) -> Vec<(Setting, String)> {
+        let written = |setting: Setting| match self.settings {
+            Settings::TextsOf(_) => Some((setting, system.root.read(&beside(path, setting.text)).ok()?)),
+            _ => Some((setting, setting.text.to_owned())),
+        };
+        self.settings().into_iter().filter_map(written).collect()
     }
 
     /// The name of the value in one file; what has no name goes by its text.
@@ -186,14 +195,6 @@ impl Toggle for FileToggle {
     fn values(&self, system: &SystemState) -> Vec<Value> {
         let Some(first) = self.places(system).into_iter().next() else { return Vec::new() };
         match self.settings {
-            Settings::Fixed(settings) | Settings::TextsOf(settings) => {
-                let value = |(setting, _): (&Setting, String)| Value {
-                    name: setting.name.to_owned(),
-                    means: setting.means.to_owned(),
-                    risk: if setting.name == settings[0].name { self.about.risk } else { Risk::Reversible },
-                };
-                self.named(system, &first).into_iter().map(value).collect()
-            }
             Settings::ListedIn(name, means) => {
                 let text = system.root.read(&beside(&first, name)).unwrap_or_default();
                 let value = |word: &str| Value {
@@ -205,6 +206,15 @@ impl Toggle for FileToggle {
             }
             Settings::Derived(derive) => {
                 self.text(system, &first).map(|text| derive(&text)).unwrap_or_default()
+            }
+            _ => {
+                let without = self.settings()[0].name;
+                let value = |(setting, _): (Setting, String)| Value {
+                    name: setting.name.to_owned(),
+                    means: setting.means.to_owned(),
+                    risk: if setting.name == without { self.about.risk } else { Risk::Reversible },
+                };
+                self.named(system, &first).into_iter().map(value).collect()
             }
         }
     }

@@ -36,10 +36,7 @@ const WAKEUP_PREEMPTION: FileToggle = FileToggle {
     },
     files: &["sys/kernel/debug/sched/features", "sys/kernel/debug/sched_features"],
     form: Form::Word("WAKEUP_PREEMPTION"),
-    settings: Settings::Fixed(&[
-        Setting { name: "off", text: "NO_WAKEUP_PREEMPTION", means: "without" },
-        Setting { name: "on", text: "WAKEUP_PREEMPTION", means: "with" },
-    ]),
+    settings: Settings::OffOn { off: ("NO_WAKEUP_PREEMPTION", "without"), on: ("WAKEUP_PREEMPTION", "with") },
     remedy: "mount -t debugfs debugfs /sys/kernel/debug, without lockdown",
     ..FileToggle::BASE
 };
@@ -91,10 +88,10 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/kernel/mm/transparent_hugepage/khugepaged/defrag"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "it does not reclaim to find room" },
-            Setting { name: "on", text: "1", means: "it reclaims to find room" },
-        ]),
+        settings: Settings::OffOn {
+            off: ("0", "it does not reclaim to find room"),
+            on: ("1", "it reclaims to find room"),
+        },
         remedy: "build the kernel with transparent huge pages",
         ..FileToggle::BASE
     },
@@ -109,10 +106,10 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["proc/sys/kernel/numa_balancing"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "pages stay where they are" },
-            Setting { name: "on", text: "1", means: "pages and tasks are moved" },
-        ]),
+        settings: Settings::OffOn {
+            off: ("0", "pages stay where they are"),
+            on: ("1", "pages and tasks are moved"),
+        },
         remedy: "build the kernel with CONFIG_NUMA_BALANCING",
         ..FileToggle::BASE
     },
@@ -127,10 +124,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/kernel/mm/ksm/run"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "ksmd sleeps" },
-            Setting { name: "on", text: "1", means: "ksmd compares pages" },
-        ]),
+        settings: Settings::OffOn { off: ("0", "ksmd sleeps"), on: ("1", "ksmd compares pages") },
         remedy: "build the kernel with CONFIG_KSM",
         ..FileToggle::BASE
     },
@@ -173,10 +167,10 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/devices/system/cpu/cpufreq/boost"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "nominal frequency at most" },
-            Setting { name: "on", text: "1", means: "above nominal when possible" },
-        ]),
+        settings: Settings::OffOn {
+            off: ("0", "nominal frequency at most"),
+            on: ("1", "above nominal when possible"),
+        },
         remedy: "on Intel see turbo; guests have no frequency",
         ..FileToggle::BASE
     },
@@ -193,10 +187,10 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/devices/system/cpu/intel_pstate/no_turbo"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "1", means: "nominal frequency at most" },
-            Setting { name: "on", text: "0", means: "above nominal when possible" },
-        ]),
+        settings: Settings::OffOn {
+            off: ("1", "nominal frequency at most"),
+            on: ("0", "above nominal when possible"),
+        },
         remedy: "elsewhere see boost; guests have no frequency",
         ..FileToggle::BASE
     },
@@ -249,10 +243,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/devices/system/cpu/cpu*/cpuidle/state+/disable"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "1", means: "no state but polling" },
-            Setting { name: "on", text: "0", means: "every state" },
-        ]),
+        settings: Settings::OffOn { off: ("1", "no state but polling"), on: ("0", "every state") },
         remedy: "boot a kernel with a cpuidle driver",
         ..FileToggle::BASE
     },
@@ -328,10 +319,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..WAKEUP_PREEMPTION.about
         },
         form: Form::Word("TTWU_QUEUE"),
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "NO_TTWU_QUEUE", means: "without" },
-            Setting { name: "on", text: "TTWU_QUEUE", means: "with" },
-        ]),
+        settings: Settings::OffOn { off: ("NO_TTWU_QUEUE", "without"), on: ("TTWU_QUEUE", "with") },
         ..WAKEUP_PREEMPTION
     },
     FileToggle {
@@ -346,10 +334,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["proc/sys/kernel/split_lock_mitigate"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "a warning only" },
-            Setting { name: "on", text: "1", means: "the program waits" },
-        ]),
+        settings: Settings::OffOn { off: ("0", "a warning only"), on: ("1", "the program waits") },
         remedy: "use a CPU whose flags hold split_lock_detect or bus_lock_detect",
         unless: without_split_lock_detection,
         ..FileToggle::BASE
@@ -364,10 +349,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["proc/sys/kernel/nmi_watchdog"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "no watchdog" },
-            Setting { name: "on", text: "1", means: "a watchdog" },
-        ]),
+        settings: Settings::OffOn { off: ("0", "no watchdog"), on: ("1", "a watchdog") },
         remedy: "use a machine with performance counters",
         unless: without_counters,
         ..FileToggle::BASE
@@ -385,10 +367,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/devices/system/cpu/smt/control"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "off", means: "one thread per core" },
-            Setting { name: "on", text: "on", means: "all threads" },
-        ]),
+        settings: Settings::OffOn { off: ("off", "one thread per core"), on: ("on", "all threads") },
         remedy: "boot Linux 4.19 or later with CONFIG_HOTPLUG_SMT",
         unless: without_siblings,
         ..FileToggle::BASE
@@ -406,10 +385,7 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/devices/system/cpu/cpu*/online"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "0", means: "the CPU is away" },
-            Setting { name: "on", text: "1", means: "the CPU is there" },
-        ]),
+        settings: Settings::OffOn { off: ("0", "the CPU is away"), on: ("1", "the CPU is there") },
         remedy: "boot a kernel with CONFIG_HOTPLUG_CPU",
         last_only: true,
         ..FileToggle::BASE
@@ -449,10 +425,10 @@ pub(super) static FILES: [FileToggle; 25] = [
             ..About::SYSTEM
         },
         files: &["sys/module/kvm/parameters/nx_huge_pages"],
-        settings: Settings::Fixed(&[
-            Setting { name: "off", text: "N", means: "huge pages may be executable" },
-            Setting { name: "on", text: "Y", means: "executable huge pages are split" },
-        ]),
+        settings: Settings::OffOn {
+            off: ("N", "huge pages may be executable"),
+            on: ("Y", "executable huge pages are split"),
+        },
         remedy: "use a KVM host whose module lets it be written",
         ..FileToggle::BASE
     },
