@@ -86,7 +86,7 @@ impl Cpuid {
     }
 
     /// The machine as CPUID alone describes it; of the live machine only the identity, the TLBs and the caches
-    /// of one CPU can be told.
+    /// of one CPU are known.
     pub fn describe(&self) -> Machine {
         machine_view::describe(&self.cpus)
     }

@@ -21,7 +21,7 @@ use crate::{Cpuid, Root};
 use environment::Vulnerabilities;
 use source::{CpuInfo, Source};
 
-/// A machine, with the texts of its kernel that witnesses of flaws need whole.
+/// A machine, with the texts of its kernel that evidence of flaws needs whole.
 pub(crate) struct Described {
     pub(crate) machine: Machine,
     pub(crate) info: CpuInfo,

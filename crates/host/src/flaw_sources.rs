@@ -88,7 +88,7 @@ impl FlawSources<'_> {
             return groups.iter().flat_map(|group| group.cpus.iter().map(move |_| one(group))).collect();
         }
         let info = &self.info;
-        let told: Vec<CpuSignature> = info
+        let listed: Vec<CpuSignature> = info
             .cpus
             .keys()
             .map(|&cpu| {
@@ -104,8 +104,8 @@ impl FlawSources<'_> {
             })
             .filter(|signature| signature.family.is_some())
             .collect();
-        if !told.is_empty() {
-            return told;
+        if !listed.is_empty() {
+            return listed;
         }
         let identity = &self.machine.identity;
         if identity.family.is_none() {
@@ -152,7 +152,7 @@ fn task_status(root: &Root) -> BTreeMap<String, String> {
     STATUS_FIELDS.into_iter().filter_map(field).collect()
 }
 
-/// The shape, as far as it is told.
+/// The shape, as far as it is known.
 fn shape(topology: &Topology) -> MachineShape {
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let last_level = topology.caches.iter().map(|cache| cache.level).max().unwrap_or(0);

@@ -94,17 +94,17 @@ pub fn pci_roots(root: &Root) -> Vec<PciRoot> {
     let mut roots = Vec::new();
     for name in root.list(FOLDER).into_iter().filter(|name| name.starts_with("pci")) {
         let folder = format!("{FOLDER}/{name}");
-        let told: Vec<Option<NodeId>> = root
+        let reported: Vec<Option<NodeId>> = root
             .list(&folder)
             .into_iter()
             .filter_map(|device| root.read(&format!("{folder}/{device}/numa_node")).ok())
             // -1 says that nobody knows.
             .map(|text| text.trim().parse().ok().map(NodeId))
             .collect();
-        let often = |node: &Option<NodeId>| told.iter().filter(|other| *other == node).count();
-        let node = told.iter().copied().flatten().max_by_key(|node| often(&Some(*node)));
-        if !told.is_empty() {
-            roots.push(PciRoot { name, node, devices: told.len() });
+        let often = |node: &Option<NodeId>| reported.iter().filter(|other| *other == node).count();
+        let node = reported.iter().copied().flatten().max_by_key(|node| often(&Some(*node)));
+        if !reported.is_empty() {
+            roots.push(PciRoot { name, node, devices: reported.len() });
         }
     }
     roots

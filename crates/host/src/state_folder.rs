@@ -110,7 +110,7 @@ fn leads_elsewhere(source: &io::Error) -> bool {
     matches!(why, Some(Distrust::Link(_) | Distrust::Kind(..)))
 }
 
-/// Who holds the lock, as far as he told.
+/// Who holds the lock, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// A process, and the seconds after which its watchdog ends it at the latest.
@@ -154,9 +154,9 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Nobody has told anything about this holder yet.
+    /// Nothing is known of this holder yet.
     fn of(file: File) -> Self {
-        // What the last one told is only words: a disk that refuses makes them wrong, and the lock no weaker.
+        // What the last one left is only words: a disk that refuses makes them wrong, and the lock no weaker.
         let _ = file.set_len(0);
         Self { file }
     }
@@ -210,8 +210,8 @@ impl StateFolder {
     }
 
     fn holder(&self) -> Holder {
-        let told = TrustedFolder::open(&self.path).and_then(|folder| folder.read(LOCK_NAME));
-        told.ok().flatten().map_or(Holder::Unknown, |text| Holder::read(&String::from_utf8_lossy(&text)))
+        let text = TrustedFolder::open(&self.path).and_then(|folder| folder.read(LOCK_NAME));
+        text.ok().flatten().map_or(Holder::Unknown, |text| Holder::read(&String::from_utf8_lossy(&text)))
     }
 
     fn unusable(&self, source: io::Error) -> LockError {
@@ -268,9 +268,9 @@ mod tests {
         let lock = state.try_lock().expect("nobody has it");
         assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))));
         lock.tell(Duration::from_secs(3600));
-        let told = state.try_lock().expect_err("it is held").to_string();
+        let text = state.try_lock().expect_err("it is held").to_string();
         let own = format!("running on this machine: process {}, for 3", std::process::id());
-        assert!(told.contains(&own) && told.contains(" s more at most; wait for it"), "{told}");
+        assert!(text.contains(&own) && text.contains(" s more at most; wait for it"), "{text}");
         drop(lock);
         let _anew = state.try_lock().expect("it ended");
         assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))), "who ended is not named");
@@ -288,9 +288,9 @@ mod tests {
             (Distrust::Link(PathBuf::from("a")).into(), true, "move it away"),
             (Distrust::Kind(PathBuf::from("a"), "regular file").into(), true, "move it away"),
         ] {
-            let told = advice(&source, is_root);
-            assert!(told.contains(expected), "{expected}: {told}");
-            assert!(!told.contains("--state") && (!is_root || !told.contains("run as root")), "{told}");
+            let text = advice(&source, is_root);
+            assert!(text.contains(expected), "{expected}: {text}");
+            assert!(!text.contains("--state") && (!is_root || !text.contains("run as root")), "{text}");
         }
     }
 

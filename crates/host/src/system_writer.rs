@@ -159,7 +159,7 @@ pub trait SystemWriter {
     /// What is bound to CPUs now, other than this process.
     ///
     /// # Errors
-    /// `Bindings`, if it cannot be told which CPUs are there, or too much is bound to be remembered.
+    /// `Bindings`, if it is unknown which CPUs are there, or too much is bound to be remembered.
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError>;
 
     /// The threads of those of these processes that still run, and of all that descends from them. A process that ended

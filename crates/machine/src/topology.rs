@@ -39,7 +39,7 @@ pub struct Cpu {
     pub node: Option<NodeId>,
     /// What kind of core it belongs to.
     pub core_kind: CoreKind,
-    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where not told.
+    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where unknown.
     pub capacity: Option<u32>,
 }
 
@@ -47,7 +47,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
-    /// `core_id`, unique only within a package; `None` where not told.
+    /// `core_id`, unique only within a package; `None` where unknown.
     pub os_index: Option<i64>,
     /// `physical_package_id`.
     pub package: i64,
@@ -167,7 +167,7 @@ impl Cache {
 }
 
 /// A NUMA node as firmware describes it. A node without CPUs is a memory-only node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The kernel's number.
@@ -187,7 +187,7 @@ pub struct Node {
 }
 
 /// One row of ACPI HMAT as sysfs shows it (`nodeN/accessC/initiators`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryAttribute {
     /// The access class: 0 is from the best initiators of any kind, 1 from the best CPUs.

@@ -19,7 +19,7 @@ pub struct View {
     pub cpus: CpuSet,
     /// Caches by short name; `L1d`, `L1i`, `L2` and `L3` are always there.
     pub caches: BTreeMap<String, CacheSummary>,
-    /// Distances between the nodes that may be used; `None` where fewer than two are told.
+    /// Distances between the nodes that may be used; `None` where fewer than two are known.
     pub distances: Option<Distances>,
 }
 
@@ -33,7 +33,7 @@ pub struct Counts {
     pub dies: usize,
     /// NUMA nodes; 1 where the machine names none: `Machine::missing` then says that their number is unknown.
     pub numa_nodes: usize,
-    /// Cores; 0 where the machine does not tell which CPUs share one.
+    /// Cores; 0 where the machine does not show which CPUs share one.
     pub cores: usize,
     /// Logical CPUs.
     pub pus: usize,

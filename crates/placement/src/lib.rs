@@ -1,7 +1,7 @@
 //! Which threads belong together: the best placement of threads on units of CPUs that is found.
 //!
 //! An [`Objective`] becomes a [`Problem`]: what each pair of threads is worth in one unit of each level. [`solve`] tries all
-//! placements where there are few enough, and else as many as it is told to; the answer says which of the two.
+//! placements where there are few enough, and else as many as its limit says; the answer says which of the two.
 #![forbid(unsafe_code)]
 
 mod enumeration;

@@ -7,7 +7,7 @@
 //! left alone, as for every value that is switched.
 //!
 //! Interrupts that the kernel manages come back by themselves, and then show no difference. The kernel binds some threads of
-//! its own anew whenever a CPU goes or comes: what it did to them is not told, and only a binding that it lost is put back.
+//! its own anew whenever a CPU goes or comes: what it did to them is not reported, and only a binding that it lost is put back.
 //!
 //! SMT that goes on brings every CPU of the machine, also those that were away before (`cpuhp_smt_enable`, kernel/cpu.c). So the CPUs that
 //! were there are remembered too, and are the same afterwards.
@@ -211,7 +211,7 @@ fn cpus(target: &Target, text: &str) -> Option<CpuSet> {
 }
 
 /// Puts back all that a journal holds: first what was switched, then, if that is back, which CPUs are there and what was
-/// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are told.
+/// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are reported.
 pub fn put_back(writer: &mut impl SystemWriter, journal: &Journal, force: bool) -> Vec<Restored> {
     let mut results = restore(writer, &journal.entries, force);
     let with_smt = journal.entries.iter().any(switches_smt);
@@ -235,7 +235,7 @@ pub fn put_back(writer: &mut impl SystemWriter, journal: &Journal, force: bool) 
 }
 
 /// After SMT was switched: makes the CPUs that are there the ones that were. What SMT brought goes again, and what it took
-/// comes; a CPU that somebody else took is told. A machine that does not list its CPUs shows no difference.
+/// comes; a CPU that somebody else took is reported. A machine that does not list its CPUs shows no difference.
 fn bring_cpus_back(writer: &mut impl SystemWriter, affinities: &Affinities, force: bool) -> Vec<Restored> {
     let list = Target::File { path: ONLINE_CPUS.to_owned() };
     let unread = |why: String| {

@@ -194,9 +194,9 @@ impl<D: SystemWriter, K: Disk> Pinning<D, K> {
     ///
     /// # Errors
     /// The kernel refuses, or CPUs that the journal does not name: everything is set free then.
-    pub fn pin(&mut self, wanted: &[(ThreadId, CpuSet)]) -> Result<usize, PinError> {
+    pub fn pin(&mut self, bindings: &[(ThreadId, CpuSet)]) -> Result<usize, PinError> {
         let mut bound = 0;
-        for (id, cpus) in wanted {
+        for (id, cpus) in bindings {
             match self.pin_one(*id, &cpus.to_string()) {
                 Ok(is_bound) => bound += usize::from(is_bound),
                 Err(error) => {

@@ -112,32 +112,32 @@ pub(crate) fn is_gone(error: &SystemWriterError) -> bool {
 /// starts free ones; so few passes do.
 const PASSES_MAX: usize = 16;
 
-/// Sets every thread free that shows one of our lists; tells those that were pinned. Threads that ended need nothing.
+/// Sets every thread free that shows one of our lists; reports those that were pinned. Threads that ended need nothing.
 pub(crate) fn unpin(writer: &mut impl SystemWriter, pins: &Pins) -> Vec<Restored> {
     let (processes, apart) = (pins.process_ids(), pins.threads_apart());
-    let mut told: BTreeMap<ThreadId, Restored> = BTreeMap::new();
+    let mut results: BTreeMap<ThreadId, Restored> = BTreeMap::new();
     for _ in 0..PASSES_MAX {
         let threads = match writer.threads(&processes) {
             Ok(threads) => threads,
             Err(error) => {
-                told.extend(processes.first().map(|first| unread(*first, pins, &error)));
+                results.extend(processes.first().map(|first| unread(*first, pins, &error)));
                 break;
             }
         };
         let is_pinned =
             |thread: &&Followed| pins.ours.contains(&thread.cpus) && !apart.contains(&ThreadId::of(thread));
         let pinned: Vec<ThreadId> = threads.iter().filter(is_pinned).map(ThreadId::of).collect();
-        let again = pinned.iter().filter(|id| !told.contains_key(id)).count();
+        let again = pinned.iter().filter(|id| !results.contains_key(id)).count();
         for id in pinned {
             if let Some(fate) = free(writer, id, &pins.cpus) {
-                told.insert(id, restored(id, pins, fate));
+                results.insert(id, restored(id, pins, fate));
             }
         }
         if again == 0 {
             break;
         }
     }
-    told.into_values().collect()
+    results.into_values().collect()
 }
 
 fn unread(process: ProcessId, pins: &Pins, error: &SystemWriterError) -> (ThreadId, Restored) {

@@ -193,7 +193,7 @@ pub trait Toggle: Sync {
     /// Whether it can be used here.
     fn availability(&self, system: &SystemState) -> Availability;
 
-    /// The name of the value that holds now; `None` where that cannot be told, or several hold at once.
+    /// The name of the value that holds now; `None` where that is unknown, or several hold at once.
     fn now(&self, system: &SystemState) -> Option<String>;
 
     /// The values it can take here, the state without the workaround or feature first.

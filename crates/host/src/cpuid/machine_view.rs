@@ -124,17 +124,7 @@ fn nodes(places: &BTreeMap<CpuId, Place>) -> Vec<Node> {
         let Some(node) = place.node else { return Vec::new() };
         cpus.entry(NodeId(node)).or_default().insert(*cpu);
     }
-    cpus.into_iter()
-        .map(|(id, cpus)| Node {
-            id,
-            cpus,
-            memory_bytes: None,
-            free_bytes: None,
-            distances: Vec::new(),
-            attributes: Vec::new(),
-            side_caches: Vec::new(),
-        })
-        .collect()
+    cpus.into_iter().map(|(id, cpus)| Node { id, cpus, ..Node::default() }).collect()
 }
 
 /// The cache instances of a dump, each CPU speaking for itself.

@@ -20,7 +20,7 @@ const AT_PAGESZ: u64 = 6;
 const X86_PAGE_BYTES: u64 = 4096;
 
 /// Reads what surrounds the CPUs.
-pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabilities>) -> Environment {
+pub(super) fn read(source: &Source<'_>, info: &CpuInfo, texts: Option<&Vulnerabilities>) -> Environment {
     let meminfo = source.text("/proc/meminfo").unwrap_or_default();
     let page_file = |name: &str| source.word(&format!("/sys/kernel/mm/transparent_hugepage/{name}"));
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
@@ -42,7 +42,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabil
         frequency_policies: frequency_policies(source),
         idle_driver: source.word(&format!("{CPU_FOLDER}/cpuidle/current_driver")),
         idle_states: idle_states(source),
-        vulnerabilities: told.map(words_of).unwrap_or_default(),
+        vulnerabilities: texts.map(words_of).unwrap_or_default(),
         bugs,
         numa_balancing: source.word("/proc/sys/kernel/numa_balancing").map(|text| text != "0"),
         smt: source.word(&format!("{CPU_FOLDER}/smt/control")),
@@ -162,8 +162,8 @@ pub(crate) type Vulnerabilities = BTreeMap<String, Reading<String>>;
 /// All files; `None` where there is no such folder.
 pub(crate) fn vulnerabilities(source: &Source<'_>) -> Option<Vulnerabilities> {
     let names = source.root().list(VULNERABILITIES);
-    let told = |name: String| {
-        let reading = match source.root().read(&format!("{VULNERABILITIES}/{name}")) {
+    let reading = |name: String| {
+        let text = match source.root().read(&format!("{VULNERABILITIES}/{name}")) {
             Ok(text) if text.len() <= TEXT_BYTES_MAX => Reading::Is(text),
             Ok(text) => Reading::Missing(format!("{} bytes are no text of the kernel's", text.len())),
             Err(ReadError::Absent(_)) => Reading::Missing("absent".to_owned()),
@@ -172,9 +172,9 @@ pub(crate) fn vulnerabilities(source: &Source<'_>) -> Option<Vulnerabilities> {
                 Reading::Missing(error.to_string())
             }
         };
-        (name, reading)
+        (name, text)
     };
-    (!names.is_empty()).then(|| names.into_iter().map(told).collect())
+    (!names.is_empty()).then(|| names.into_iter().map(reading).collect())
 }
 
 /// Those that say anything.

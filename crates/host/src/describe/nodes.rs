@@ -77,14 +77,7 @@ fn attribute(source: &Source<'_>, id: NodeId, access_class: u32) -> Option<Memor
         read_bandwidth_mb_per_s: value("read_bandwidth"),
         write_bandwidth_mb_per_s: value("write_bandwidth"),
     };
-    let empty = MemoryAttribute {
-        access_class,
-        initiators: Vec::new(),
-        read_latency_ns: None,
-        write_latency_ns: None,
-        read_bandwidth_mb_per_s: None,
-        write_bandwidth_mb_per_s: None,
-    };
+    let empty = MemoryAttribute { access_class, ..MemoryAttribute::default() };
     (attribute != empty).then_some(attribute)
 }
 

@@ -20,7 +20,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     let places = places(source, info, &present.online);
     if places.iter().all(|place| place.package.is_none()) && !places.is_empty() {
         source.note(format!(
-            "neither {CPU_FOLDER} nor /proc/cpuinfo tells the packages: one is assumed, how many there are is unknown"
+            "neither {CPU_FOLDER} nor /proc/cpuinfo names the packages: one is assumed, how many there are is unknown"
         ));
     }
     let mut topology = Topology { offline: present.offline, ..Topology::default() };
@@ -171,19 +171,19 @@ struct Membership {
 /// Numbers for groups, one per CPU: the kernel's where each group has its own, else 0, 1, ... in order of first CPUs.
 ///
 /// Members win over numbers: PowerPC gives one number to several packages, s390 none.
-/// `None` for CPUs of which nothing is told.
-fn group_numbers(online: &CpuSet, told: &[Membership]) -> Vec<Option<i64>> {
-    let key = |(cpu, told): (CpuId, &Membership)| {
-        let members = told.members.as_ref().filter(|members| members.contains(cpu));
+/// `None` for CPUs of which nothing is known.
+fn group_numbers(online: &CpuSet, memberships: &[Membership]) -> Vec<Option<i64>> {
+    let key = |(cpu, one): (CpuId, &Membership)| {
+        let members = one.members.as_ref().filter(|members| members.contains(cpu));
         members
-            .map_or(told.id.map(Key::Number), |members| members.intersection(online).first().map(Key::First))
+            .map_or(one.id.map(Key::Number), |members| members.intersection(online).first().map(Key::First))
     };
-    let keys: Vec<Option<Key>> = online.iter().zip(told).map(key).collect();
+    let keys: Vec<Option<Key>> = online.iter().zip(memberships).map(key).collect();
     // Each group with what the kernel calls it, in order of first CPUs.
     let mut groups: Vec<(Key, Option<i64>)> = Vec::new();
-    for (key, told) in keys.iter().zip(told) {
+    for (key, one) in keys.iter().zip(memberships) {
         if let Some(key) = key.filter(|key| groups.iter().all(|(known, _)| known != key)) {
-            groups.push((key, told.id));
+            groups.push((key, one.id));
         }
     }
     let mut ids: Vec<i64> = groups.iter().filter_map(|(_, id)| id.filter(|id| *id >= 0)).collect();
@@ -289,13 +289,13 @@ fn split(groups: Vec<Design>) -> Option<[CpuSet; 2]> {
 mod tests {
     use super::*;
 
-    fn numbers(told: &[(u32, Option<i64>, Option<&str>)]) -> Vec<Option<i64>> {
-        let online = told.iter().map(|(cpu, ..)| CpuId(*cpu)).collect();
+    fn numbers(memberships: &[(u32, Option<i64>, Option<&str>)]) -> Vec<Option<i64>> {
+        let online = memberships.iter().map(|(cpu, ..)| CpuId(*cpu)).collect();
         let membership = |(_, id, members): &(u32, Option<i64>, Option<&str>)| {
             let members = members.map(|list| CpuSet::from_list(list).expect("a list"));
             Membership { id: *id, members }
         };
-        group_numbers(&online, &told.iter().map(membership).collect::<Vec<_>>())
+        group_numbers(&online, &memberships.iter().map(membership).collect::<Vec<_>>())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! spaces where both run on one CPU.
 //!
 //! The child is a bare fork of the calling thread: it has that thread's CPUs, speculation controls and scheduling
-//! without being told, and starting it takes less than a program would. After a fork of a process with threads only
+//! without being set, and starting it takes less than a program would. After a fork of a process with threads only
 //! async-signal-safe calls are allowed, so the child does nothing but close, read, write and end. It ends at the end of
 //! its pipe, and by a signal of the kernel when the thread that started it ends, whatever ended that.
 

@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn a_thread_that_waits_is_woken() {
         let [there, back] = [Event::new(), Event::new()].map(|event| Arc::new(event.expect("a descriptor")));
-        let (heard, answer) = (there.clone(), back.clone());
-        let thread = std::thread::spawn(move || heard.wait().and_then(|()| answer.signal()));
+        let (signal, answer) = (there.clone(), back.clone());
+        let thread = std::thread::spawn(move || signal.wait().and_then(|()| answer.signal()));
         there.signal().expect("it takes a signal");
         back.wait().expect("it answers");
         thread.join().expect("it ends").expect("no error");

@@ -83,7 +83,7 @@ fn await_numbers<const N: usize>(mut reader: PipeReader, deadline: Instant) -> F
     Forked::Numbers(numbers)
 }
 
-/// Ends the child, if it has not ended, and waits for it; its signal is told if it said nothing else.
+/// Ends the child, if it has not ended, and waits for it; its signal is reported if it said nothing else.
 fn bury<const N: usize>(child: libc::pid_t, said: Forked<N>) -> Forked<N> {
     if said == Forked::TimedOut {
         // SAFETY: a signal to our own child, which nobody else waits for, so that its number is still its own.

@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_page_is_what_the_kernel_told_this_process() {
         let machine = crate::describe(&crate::Root::live(), None);
-        let told = machine.environment.page_bytes.map(|bytes| bytes.0 as usize);
-        assert_eq!(told.unwrap_or(super::page_bytes()), super::page_bytes());
+        let described = machine.environment.page_bytes.map(|bytes| bytes.0 as usize);
+        assert_eq!(described.unwrap_or(super::page_bytes()), super::page_bytes());
     }
 }

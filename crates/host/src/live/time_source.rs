@@ -124,7 +124,7 @@ impl TimeSource {
             Ok(Forked::Signal(signal)) => {
                 Some(format!("a filter of system calls kills whoever makes the call (signal {signal})"))
             }
-            // What the call says otherwise is told where it is made.
+            // What the call says otherwise is reported where it is made.
             _ => None,
         }
     }

@@ -58,13 +58,13 @@ impl Watchdog {
     /// Tells it that all is put back, and waits for it to end.
     pub fn dismiss(mut self) {
         if let Some(mut lifeline) = self.lifeline.take() {
-            // A watchdog that was killed cannot be told, and need not be.
+            // A watchdog that was killed cannot be dismissed, and need not be.
             let _ = lifeline.write_all(&[DISMISSED]);
         }
-        // All is put back: one that was stopped by a signal hears no word, and has nothing left to do.
-        let told = Instant::now();
+        // All is put back: one that was stopped by a signal reads no word, and has nothing left to do.
+        let dismissed = Instant::now();
         while let Ok(None) = self.child.try_wait() {
-            if told.elapsed() >= GRACE {
+            if dismissed.elapsed() >= GRACE {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -89,7 +89,7 @@ pub enum Watch {
 
 /// The watchdog's side: leaves the session, ignores what ends other programs, and waits for the end of its parent.
 ///
-/// After `deadline` the parent is asked to end, and killed if it does not; at once if it is stopped, as then it hears nothing.
+/// After `deadline` the parent is asked to end, and killed if it does not; at once if it is stopped, as then it reads nothing.
 ///
 /// # Errors
 /// What the operating system said.

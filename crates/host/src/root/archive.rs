@@ -49,7 +49,7 @@ pub(super) struct Archive {
     kept_bytes: u64,
 }
 
-/// The bytes of the tarball at `path`; how it is compressed is told by its first bytes.
+/// The bytes of the tarball at `path`; its first bytes show how it is compressed.
 pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
     let unreadable = RootError::unreadable(path);
     let mut file = File::open(path).map_err(&unreadable)?;

@@ -315,15 +315,15 @@ mod tests {
         let mut body: Vec<u8> = [7_u32, 8].iter().flat_map(|word| word.to_ne_bytes()).collect();
         body.extend(99_u64.to_ne_bytes());
         body.extend(36_u32.to_ne_bytes());
-        let told = body.len();
+        let start = body.len();
         body.extend([0; 36]);
-        body[told + 24] = 9;
+        body[start + 24] = 9;
         let wakes = PerfWatch::Wakes(TRACEPOINT);
         let whole = record(SAMPLE, 2, &body);
         assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: Some(8), woken: 9 }]);
         assert_eq!(parsed_as(PerfWatch::Switches, &whole).0, vec![]);
         // In a hard interrupt.
-        body[told + 2] = 8;
+        body[start + 2] = 8;
         let whole = record(SAMPLE, 2, &body);
         assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: None, woken: 9 }]);
     }
