@@ -165,7 +165,7 @@ pub(crate) fn record_files(base: &Path, keeps_command_line: bool) -> Vec<Recorde
     let devices = store::names(&base.join(SCAN_FOLDER));
     for device in devices.iter().filter(|name| name.starts_with(SCAN_DEVICE)) {
         for file in SCAN_FILES {
-            take(base, &format!("{}/{device}/{file}", SCAN_FOLDER), &mut found);
+            take(base, &format!("{SCAN_FOLDER}/{device}/{file}"), &mut found);
         }
     }
     let functions = store::names(&base.join("sys/bus/pci/devices"));

@@ -237,7 +237,7 @@ fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<[CpuSet; 2]> {
         group.speed = group.speed.max(u64::from(capacity));
         group.cpus.insert(cpu.id);
     }
-    split(groups.into_values().collect())
+    split(&groups.into_values().collect::<Vec<_>>())
 }
 
 /// Cores with first-level caches of different sizes are of different designs; the one that clocks higher is faster.
@@ -264,7 +264,7 @@ fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<[CpuSet; 2]> 
             group.speed = group.speed.max(kilohertz);
         }
     }
-    split(groups.into_values().collect())
+    split(&groups.into_values().collect::<Vec<_>>())
 }
 
 /// CPUs of one design and a number that is larger for faster designs.
@@ -275,7 +275,7 @@ struct Design {
 }
 
 /// The CPUs of the fastest design, and all others; nothing if all are alike.
-fn split(groups: Vec<Design>) -> Option<[CpuSet; 2]> {
+fn split(groups: &[Design]) -> Option<[CpuSet; 2]> {
     let highest = groups.iter().map(|group| group.speed).max()?;
     let of = |is_fast: bool| {
         let alike = groups.iter().filter(|group| (group.speed == highest) == is_fast);

@@ -51,10 +51,10 @@ impl TimeSource {
         match self {
             // SAFETY: `time` is a valid timespec to fill.
             Self::Clock(clock) => all_work(count, || unsafe { libc::clock_gettime(clock, &raw mut time) }),
-            // SAFETY: `day` is a valid timeval to fill; no time zone is asked for.
-            Self::GetTimeOfDay => {
-                all_work(count, || unsafe { libc::gettimeofday(&raw mut day, ptr::null_mut()) })
-            }
+            Self::GetTimeOfDay => all_work(count, || {
+                // SAFETY: `day` is a valid timeval to fill; no time zone is asked for.
+                unsafe { libc::gettimeofday(&raw mut day, ptr::null_mut()) }
+            }),
             // SAFETY: no place to fill is given.
             Self::Seconds => all_work(count, || unsafe { libc::time(ptr::null_mut()) }),
             // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use host::{Bindings, Followed, MachineWriter, ProcessId, SystemWriter, SystemWriterError, Target};
 use toggles::{Change, Experiment, ExperimentError, Fate, Intent, Restored, Revert, Reverted, revert_on};
 
-use crate::faults::{FaultyDisk, Recorded, Steps, Thread, owner, refused};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner, refused};
 
 const ONLINE: &str = "sys/devices/system/cpu/cpu3/online";
 const MACHINE_CPUSET: &str = "sys/fs/cgroup/cpuset/a/cpuset.cpus";
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     fn start_thread(&self, thread: u32, cpus: &str, flags: u64, start_ticks: u64) {
-        let one = Thread { process: thread, thread, parent: 1, name: "a) b", flags, start_ticks };
+        let one = Task { process: thread, thread, parent: 1, name: "a) b", flags, start_ticks };
         self.0.start_thread(&one, cpus);
     }
 

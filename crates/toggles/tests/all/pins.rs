@@ -12,7 +12,7 @@ use host::{
 use machine::{CpuId, CpuSet};
 use toggles::{Fate, PinError, PinIntent, Pinning, Restored, Revert, Reverted, ThreadId, revert_on};
 
-use crate::faults::{FaultyDisk, Recorded, Steps, Thread, owner};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner};
 
 const TOP: ProcessId = ProcessId { process: 100, start_ticks: 50 };
 const BOTH: &str = "0-1";
@@ -56,7 +56,7 @@ impl Bench {
 
     fn start(&self, process: u32, thread: u32, start_ticks: u64, cpus: &str) {
         let parent = parent_of(process);
-        self.start_thread(&Thread { process, thread, parent, name: "w", flags: 0, start_ticks }, cpus);
+        self.start_thread(&Task { process, thread, parent, name: "w", flags: 0, start_ticks }, cpus);
     }
 
     fn end_all(&self) {

@@ -11,7 +11,7 @@ use toggles::{
     Reverted, SystemState, find, find_state, revert_on,
 };
 
-use crate::faults::{FaultyDisk, Recorded, Steps, Thread, owner, refused};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner, refused};
 
 const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 const ONLINE: &str = "sys/devices/system/cpu/online";
@@ -62,7 +62,7 @@ impl Bench {
             bench.write(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), &siblings);
         }
         for (thread, (name, flags, ..)) in (100..).zip(THREADS) {
-            let one = Thread { process: thread, thread, parent: 1, name, flags, start_ticks: 5 };
+            let one = Task { process: thread, thread, parent: 1, name, flags, start_ticks: 5 };
             bench.start_thread(&one, bench.before(thread as usize - 100));
         }
         bench.write("proc/self/status", "\n");

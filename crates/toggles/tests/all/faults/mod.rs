@@ -48,8 +48,8 @@ impl Recorded {
     }
 
     /// A thread as `/proc` shows it.
-    pub(crate) fn start_thread(&self, thread: &Thread<'_>, cpus: &str) {
-        let Thread { process, thread, parent, name, flags, start_ticks } = thread;
+    pub(crate) fn start_thread(&self, thread: &Task<'_>, cpus: &str) {
+        let Task { process, thread, parent, name, flags, start_ticks } = thread;
         let (folder, zeros) = (format!("proc/{process}/task/{thread}"), "0 ".repeat(12));
         let stat = format!("{thread} ({name}) S {parent} 1 1 0 -1 {flags} {zeros}{start_ticks} 0\n");
         self.write(&format!("{folder}/stat"), &stat);
@@ -68,7 +68,7 @@ impl Recorded {
 }
 
 /// Who a thread is.
-pub(crate) struct Thread<'a> {
+pub(crate) struct Task<'a> {
     pub(crate) process: u32,
     pub(crate) thread: u32,
     pub(crate) parent: u32,
