@@ -24,9 +24,7 @@ pub enum PinError {
     Gone(u32),
     /// The kernel does not let us.
     #[error("process {process} belongs to another user: run sidestep as that user, or as root")]
-    NotOurs {
-        process: u32,
-    },
+    NotOurs { process: u32 },
     /// None of the CPUs is one that the thread may use.
     #[error(
         "thread {thread} of process {process} may not use CPUs {cpus}: its cpuset holds none of them; see /proc/{process}/cpuset"
