@@ -5,7 +5,6 @@
 
 mod caches;
 mod claims;
-mod dump;
 mod flags;
 mod levels;
 mod machine_view;
@@ -15,14 +14,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use machine::{CpuId, Machine};
+pub(crate) use claims::caches_cut_by_nodes;
+use machine::{CPU_NUMBER_LIMIT, CpuId, Machine};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 
 use crate::arch;
-use crate::root::{Root, RootError, dump_cpu};
-
-/// The largest CPU number believed; as in `machine::CpuSet`.
-const CPU_NUMBER_LIMIT: u32 = 65_536;
+use crate::root::{Root, RootError};
 
 /// The most lines kept of one CPU's dump; real ones have fewer than 200.
 const LINES_MAX: usize = 4096;
@@ -44,8 +41,8 @@ impl Cpuid {
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let root = Root::open_dump(path)?;
         let mut texts = Vec::new();
-        for name in root.list("/") {
-            let Some(number) = dump_cpu(&name) else { continue };
+        for number in root.numbers("/", "pu") {
+            let name = format!("pu{number}");
             let text = root
                 .read(&name)
                 .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
@@ -69,8 +66,8 @@ impl Cpuid {
         if root.is_live() {
             return None;
         }
-        let text = |name: &String| Some((dump_cpu(name)?, root.read(&format!("cpuid/{name}")).ok()?));
-        let texts: Vec<(u32, String)> = root.list("cpuid").iter().filter_map(text).collect();
+        let text = |number| Some((number, root.read(&format!("cpuid/pu{number}")).ok()?));
+        let texts: Vec<(u32, String)> = root.numbers("cpuid", "pu").into_iter().filter_map(text).collect();
         Self::of_texts(texts.iter().map(|(number, text)| (*number, text.as_str())))
     }
 
@@ -89,7 +86,7 @@ impl Cpuid {
     }
 
     /// The machine as CPUID alone describes it; of the live machine only the identity, the TLBs and the caches
-    /// of one CPU can be told.
+    /// of one CPU are known.
     pub fn describe(&self) -> Machine {
         machine_view::describe(&self.cpus)
     }
@@ -124,7 +121,7 @@ impl Cpuid {
 
 /// The dump of the CPU this runs on; the caller pins the thread. Empty on other architectures.
 pub(crate) fn dump_live() -> String {
-    if arch::HAS_CPUID { dump::lines(&Leaves::Live) } else { String::new() }
+    if arch::HAS_CPUID { dump_lines(&Leaves::Live) } else { String::new() }
 }
 
 /// One line of a dump.
@@ -248,8 +245,65 @@ fn parse_line(line: &str) -> Option<Line> {
     })
 }
 
+/// Leaves with subleaves, and how many are asked at most. Intel SDM vol. 2A and AMD64 APM vol. 3, CPUID.
+const WITH_SUBLEAVES: [(u32, u32); 14] = [
+    (0x4, 16),
+    (0x7, 4),
+    (0xb, 8),
+    (0xd, 64),
+    (0xf, 2),
+    (0x10, 6),
+    (0x12, 8),
+    (0x14, 2),
+    (0x17, 4),
+    (0x18, 16),
+    (0x1f, 8),
+    (0x8000_001d, 16),
+    (0x8000_0020, 4),
+    (0x8000_0026, 8),
+];
+/// Ranges of leaves: basic, of the hypervisor, extended. Each begins with its highest leaf in EAX.
+const RANGES: [u32; 3] = [0, 0x4000_0000, 0x8000_0000];
+/// No range is longer than this.
+const LEAVES_MAX: u32 = 0x80;
+/// The processor's serial number: never asked for.
+const SERIAL_NUMBER: u32 = 3;
+
+/// The lines of one CPU.
+fn dump_lines(reader: &impl CpuIdReader) -> String {
+    let mut text = String::from("# mask in_eax in_ebx in_ecx in_edx => eax ebx ecx edx\n");
+    for first in RANGES {
+        let highest = reader.cpuid2(first, 0).eax;
+        if highest < first || highest - first > LEAVES_MAX {
+            continue;
+        }
+        for leaf in (first..=highest).filter(|leaf| *leaf != SERIAL_NUMBER) {
+            match WITH_SUBLEAVES.iter().find(|(with, _)| *with == leaf) {
+                None => text.push_str(&line(1, leaf, 0, reader.cpuid2(leaf, 0))),
+                Some((_, count)) => {
+                    for subleaf in 0..*count {
+                        let answer = reader.cpuid2(leaf, subleaf);
+                        let is_empty = [answer.eax, answer.ebx, answer.ecx, answer.edx] == [0; 4];
+                        if subleaf == 0 || !is_empty {
+                            text.push_str(&line(5, leaf, subleaf, answer));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+fn line(mask: u32, leaf: u32, subleaf: u32, answer: CpuIdResult) -> String {
+    let CpuIdResult { eax, ebx, ecx, edx } = answer;
+    format!("{mask:x} {leaf:x} 0 {subleaf:x} 0 => {eax:x} {ebx:x} {ecx:x} {edx:x}\n")
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -288,5 +342,17 @@ mod tests {
         }
         assert_eq!(bits(0xffff_ffff, 31, 0), u32::MAX);
         assert_eq!(bits(0x0000_0f10, 11, 8), 0xf);
+    }
+
+    #[test]
+    fn a_dump_of_a_dump_says_the_same() {
+        let first = "1 0 0 0 0 => 4 756e6547 6c65746e 49656e69\n1 1 0 0 0 => 906ed 1 2 3\n5 4 0 0 0 => 121 1 3f 0\n\
+                     5 4 0 1 0 => 122 1 3f 0\n1 80000000 0 0 0 => 80000001 0 0 0\n1 80000001 0 0 0 => 0 0 21 2c\n";
+        let leaves = Leaves::Recorded(Arc::new(parse(first)));
+        let again = Leaves::Recorded(Arc::new(parse(&dump_lines(&leaves))));
+        for (leaf, subleaf) in [(0, 0), (1, 0), (4, 0), (4, 1), (4, 2), (0x8000_0001, 0)] {
+            assert_eq!(leaves.cpuid2(leaf, subleaf), again.cpuid2(leaf, subleaf), "{leaf:x}.{subleaf}");
+        }
+        assert!(!dump_lines(&leaves).contains("\n1 3 "), "no serial number");
     }
 }

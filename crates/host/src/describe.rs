@@ -7,28 +7,21 @@
 mod arm;
 mod caches;
 mod confinement;
-mod container;
-mod core_kinds;
-pub(crate) mod cpuinfo;
 pub(crate) mod crosscheck;
-mod environment;
-pub(crate) mod field_scan;
-mod groups;
+pub(crate) mod environment;
 mod identity;
-mod limits;
 mod nodes;
 pub(crate) mod source;
 mod topology;
-pub(crate) mod vulnerabilities;
 
 use machine::Machine;
 
+use crate::cpuid::caches_cut_by_nodes;
 use crate::{Cpuid, Root};
-use cpuinfo::CpuInfo;
-use source::Source;
-use vulnerabilities::Vulnerabilities;
+use environment::Vulnerabilities;
+use source::{CpuInfo, Source};
 
-/// A machine, with the texts of its kernel that witnesses of flaws need whole.
+/// A machine, with the texts of its kernel that evidence of flaws needs whole.
 pub(crate) struct Described {
     pub(crate) machine: Machine,
     pub(crate) info: CpuInfo,
@@ -54,7 +47,7 @@ pub fn full_command_line(root: &Root) -> Option<String> {
 pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
     let source = Source::new(root);
     let info = CpuInfo::read(&source);
-    let vulnerabilities = vulnerabilities::read(&source);
+    let vulnerabilities = environment::vulnerabilities(&source);
     let mut machine = Machine {
         identity: identity::read(&source, &info),
         topology: topology::read(&source, &info),
@@ -71,7 +64,7 @@ pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
         machine.disagreements.extend(compared);
         crosscheck::fill(&mut machine, claimed, cpuid, &info);
     }
-    let cut = crosscheck::caches_cut_by_nodes(&machine.topology);
+    let cut = caches_cut_by_nodes(&machine.topology);
     machine.disagreements.extend(cut);
     let (missing, disagreements) = source.into_notes();
     machine.missing.extend(missing);

@@ -3,18 +3,19 @@
 //! Nothing here needs root; what root alone may read is asked for and its refusal kept. In a guest registers are not
 //! read at all: a hypervisor makes them up, and the reading of one it does not know may be logged on the host.
 
-pub(crate) mod messages;
-mod registers;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{CacheKind, CpuId, Machine, Topology};
-use record::{CpuSignature, FlawEvidence, MachineShape, RegistersAsked};
+use record::{
+    CpuSignature, FlawEvidence, MachineShape, PciWord, Reading, RegisterReading, RegistersAsked, msr_key,
+    pair_key,
+};
 
-use crate::describe::cpuinfo::CpuInfo;
-use crate::describe::vulnerabilities::Vulnerabilities;
+use crate::describe::environment::Vulnerabilities;
+use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
-use crate::{Cpuid, Root};
+use crate::root::{hexadecimal, register, value_of};
+use crate::{Cpuid, NodeFunction, Root, node_functions};
 
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
 const STATUS_FIELDS: [&str; 2] = ["Speculation_Store_Bypass", "SpeculationIndirectBranch"];
@@ -60,7 +61,7 @@ impl FlawSources<'_> {
             vulnerabilities: self.vulnerabilities.clone(),
             command_line: self.machine.environment.command_line.clone(),
             task_status: self.root.map(task_status).unwrap_or_default(),
-            messages: self.root.map(messages::read).unwrap_or_default(),
+            messages: self.root.map(crate::messages::of_flaws).unwrap_or_default(),
             shape: shape(&self.machine.topology),
             ..FlawEvidence::default()
         };
@@ -68,8 +69,8 @@ impl FlawSources<'_> {
             let cpus: Vec<u32> = self.machine.topology.cpus.iter().map(|cpu| cpu.id.0).collect();
             let nowhere = Root::empty();
             let root = self.root.unwrap_or(&nowhere);
-            evidence.msr = registers::msr(root, &cpus, &asked.msr);
-            evidence.pci = registers::pci(root, &asked.pci);
+            evidence.msr = msr(root, &cpus, &asked.msr);
+            evidence.pci = pci(root, &asked.pci);
             evidence.cpuid = self.leaves(&asked.cpuid);
         }
         evidence
@@ -87,25 +88,24 @@ impl FlawSources<'_> {
             return groups.iter().flat_map(|group| group.cpus.iter().map(move |_| one(group))).collect();
         }
         let info = &self.info;
-        let told: Vec<CpuSignature> = info
+        let listed: Vec<CpuSignature> = info
             .cpus
             .keys()
             .map(|&cpu| {
                 let number = |key: &str| info.of(cpu, key).and_then(|text| text.parse().ok());
-                let microcode = info.of(cpu, "microcode").map(|text| text.trim_start_matches("0x"));
                 CpuSignature {
                     vendor: info.of(cpu, "vendor_id").map(str::to_owned),
                     family: number("cpu family"),
                     model: number("model"),
                     stepping: number("stepping"),
-                    microcode: microcode.and_then(|text| u64::from_str_radix(text, 16).ok()),
+                    microcode: info.of(cpu, "microcode").and_then(hexadecimal),
                     arm: None,
                 }
             })
             .filter(|signature| signature.family.is_some())
             .collect();
-        if !told.is_empty() {
-            return told;
+        if !listed.is_empty() {
+            return listed;
         }
         let identity = &self.machine.identity;
         if identity.family.is_none() {
@@ -148,14 +148,11 @@ fn linux_release(kernel: Option<&str>) -> Option<String> {
 
 fn task_status(root: &Root) -> BTreeMap<String, String> {
     let text = root.read("/proc/self/status").unwrap_or_default();
-    let fields = text.lines().filter_map(|line| line.split_once(':'));
-    fields
-        .filter(|(key, _)| STATUS_FIELDS.contains(key))
-        .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
-        .collect()
+    let field = |key: &str| Some((key.to_owned(), value_of(&text, key)?.to_owned()));
+    STATUS_FIELDS.into_iter().filter_map(field).collect()
 }
 
-/// The shape, as far as it is told.
+/// The shape, as far as it is known.
 fn shape(topology: &Topology) -> MachineShape {
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let last_level = topology.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
@@ -179,5 +176,125 @@ fn shape(topology: &Topology) -> MachineShape {
         core_kinds: count(kinds.len()),
         last_level_caches: count(topology.caches.iter().filter(is_last).count()),
         distances: count(distances.len()),
+    }
+}
+
+/// A register that every x86 CPU has. Intel SDM vol. 4, IA32_TIME_STAMP_COUNTER; AMD64 APM vol. 2, TSC.
+const TIME_STAMP_COUNTER: u32 = 0x10;
+/// Bytes of configuration space that everybody may read: Linux, drivers/pci/pci-sysfs.c.
+const OPEN_BYTES: usize = 64;
+
+/// Every asked register of every CPU; one reason for all where the first CPU refuses.
+pub(super) fn msr(
+    root: &Root,
+    cpus: &[u32],
+    asked: &BTreeSet<u32>,
+) -> BTreeMap<String, Vec<RegisterReading>> {
+    let refusal = cpus.first().and_then(|&cpu| refusal(root, cpu));
+    let readings = |number: u32| match &refusal {
+        Some(reason) => vec![RegisterReading { unit: 0, value: Reading::Missing(reason.clone()) }],
+        None => {
+            cpus.iter().map(|&cpu| RegisterReading { unit: cpu, value: one(root, cpu, number) }).collect()
+        }
+    };
+    asked.iter().map(|&number| (msr_key(number), readings(number))).collect()
+}
+
+/// Why no register of a CPU can be read, if so.
+fn refusal(root: &Root, cpu: u32) -> Option<String> {
+    if !root.has_running_cpus() {
+        let path = format!("msr/{cpu}");
+        return (!root.exists(&path)).then(|| format!("the recording has no {path}"));
+    }
+    let path = format!("/dev/cpu/{cpu}/msr");
+    match root.register(cpu, TIME_STAMP_COUNTER) {
+        Ok(_) => None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some(format!("{path} is absent; load the msr module"))
+        }
+        Err(error) => Some(format!("{path}: {error}; run as root")),
+    }
+}
+
+fn one(root: &Root, cpu: u32, number: u32) -> Reading<u64> {
+    match root.register(cpu, number) {
+        Ok(value) => Reading::Is(value),
+        Err(_) if !root.has_running_cpus() => Reading::Missing(format!("not recorded of CPU {cpu}")),
+        // The device answers EIO for a register that the CPU does not have: msr(4).
+        Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+            Reading::Missing("this CPU has no such register".to_owned())
+        }
+        Err(error) => Reading::Missing(format!("CPU {cpu}: {error}")),
+    }
+}
+
+/// Every asked word of every AMD node.
+pub(super) fn pci(root: &Root, asked: &BTreeSet<PciWord>) -> BTreeMap<String, Vec<RegisterReading>> {
+    let mut found = BTreeMap::new();
+    for &PciWord { function, offset } in asked {
+        let reading = |found: NodeFunction| {
+            let value = match root.bytes(&format!("sys/bus/pci/devices/{}/config", found.name())) {
+                Ok(bytes) => word(&bytes, offset),
+                Err(error) => Reading::Missing(error.to_string()),
+            };
+            RegisterReading { unit: found.node, value }
+        };
+        let readings: Vec<RegisterReading> =
+            node_functions(root, function).into_iter().map(reading).collect();
+        found.insert(pair_key(function, offset), readings);
+    }
+    found
+}
+
+fn word(bytes: &[u8], offset: u32) -> Reading<u64> {
+    match register::word(bytes, offset) {
+        Some(register::NOBODY) => Reading::Missing("nobody answers".to_owned()),
+        Some(word) => Reading::Is(word.into()),
+        None if bytes.len() <= OPEN_BYTES => {
+            Reading::Missing(format!("only the first {OPEN_BYTES} bytes are open; run as root"))
+        }
+        None => Reading::Missing(format!("configuration space ends at {} bytes", bytes.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_registers_and_words_are_read_for_each_unit() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let base = folder.path();
+        let node = base.join("sys/bus/pci/devices/0000:00:19.3");
+        std::fs::create_dir_all(&node).expect("folders");
+        std::fs::create_dir_all(base.join("msr")).expect("folders");
+        std::fs::write(base.join("msr/0"), "c0010015 = 1000018\n").expect("a file");
+        std::fs::write(base.join("msr/1"), "nonsense\n").expect("a file");
+        let mut config = vec![0; 256];
+        config[0x84..0x88].copy_from_slice(&0x0300_0001_u32.to_le_bytes());
+        std::fs::write(node.join("config"), &config).expect("a file");
+        let root = Root::open(base).expect("a recording");
+        let registers = &msr(&root, &[0, 1], &[0xc001_0015].into())["c0010015"];
+        assert_eq!(registers[0].value, Reading::Is(0x0100_0018));
+        assert!(matches!(&registers[1].value, Reading::Missing(reason) if reason.contains("CPU 1")));
+        let asked = [(3, 0x84), (3, 0xffe), (2, 0)].map(|(function, offset)| PciWord { function, offset });
+        let words = pci(&root, &asked.into());
+        assert_eq!(words["3.84"], [RegisterReading { unit: 1, value: Reading::Is(0x0300_0001) }]);
+        assert!(matches!(&words["3.ffe"][0].value, Reading::Missing(reason) if reason.contains("256")));
+        assert!(words["2.0"].is_empty());
+    }
+
+    #[test]
+    fn a_recording_without_registers_says_so_once() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir_all(folder.path().join("sys")).expect("folders");
+        let root = Root::open(folder.path()).expect("a recording");
+        let readings = msr(&root, &[0, 1, 2], &[0x10].into());
+        assert_eq!(readings["10"].len(), 1);
+    }
+
+    #[test]
+    fn what_only_root_may_read_is_said() {
+        assert!(matches!(word(&[0; 64], 0x84), Reading::Missing(reason) if reason.contains("root")));
     }
 }

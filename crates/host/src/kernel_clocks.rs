@@ -3,6 +3,7 @@
 use machine::{Environment, Machine};
 use record::KernelClocks;
 
+use crate::messages::{self, kernel_messages};
 use crate::{Root, describe, live};
 
 /// Flags that concern the counter, as the kernel names them: arch/x86/include/asm/cpufeatures.h.
@@ -73,7 +74,7 @@ const VMCLOCK_NAMES: [&str; 3] = [":AMZNC10C:", ":VMCLOCK:", "Camazon,vmclock"];
 pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
     let environment = &machine.environment;
     let identity = &machine.identity;
-    let log = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
+    let log = if root.is_live() { kernel_messages() } else { root.read("dmesg").ok() };
     let messages = log.as_deref().map(chosen);
     // Words with which the kernel gave it up may be lost; what it does not offer it does not trust.
     let sources = &environment.clock_sources.available;
@@ -132,7 +133,7 @@ fn chosen(log: &str) -> Vec<String> {
         is_told && !record::repeats_command_line(&line)
     };
     let mut chosen: Vec<String> =
-        log.lines().filter(concerns).map(|line| without_time(line).to_owned()).collect();
+        log.lines().filter(concerns).map(|line| messages::message(line).to_owned()).collect();
     // What the kernel gives up stays, and else the latest.
     let mut excess = chosen.len().saturating_sub(MESSAGES_MAX);
     chosen.retain(|line| {
@@ -149,13 +150,7 @@ fn is_condemnation(line: &str) -> bool {
     CONDEMNATIONS.iter().any(|part| line.contains(part))
 }
 
-/// A line without its level and time: `<6>[    0.123456] text`.
-fn without_time(line: &str) -> &str {
-    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
-    line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest).trim()
-}
-
-/// Whether the kernel holds the counter against another clock, told from what it decides by.
+/// Whether the kernel holds the counter against another clock, by what it decides by.
 fn watchdog(machine: &Machine, is_given_up: bool) -> Option<String> {
     /// Packages up to which such counters are not watched: by Linux b50db7095fe0, and by Linux 6.12.117,
     /// arch/x86/kernel/tsc.c, `check_system_tsc_reliable`. Which release came to allow more is unknown here.
@@ -197,16 +192,16 @@ fn watchdog(machine: &Machine, is_given_up: bool) -> Option<String> {
 
 fn vmclock(root: &Root, machine: &Machine) -> Option<String> {
     if root.exists(VMCLOCK) {
-        return Some(format!("{VMCLOCK} tells of migrations"));
+        return Some(format!("{VMCLOCK} reports migrations"));
     }
     if let Some(device) = vmclock_of_firmware(root) {
         return Some(format!(
             "the hypervisor offers one ({device}), but this kernel has no driver for it, so that {VMCLOCK} is absent: a \
-             migration or a restored snapshot is not told; a kernel with CONFIG_PTP_1588_CLOCK_VMCLOCK does"
+             migration or a restored snapshot is not reported; a kernel with CONFIG_PTP_1588_CLOCK_VMCLOCK does"
         ));
     }
     let guest = machine.identity.hypervisor.is_some() && root.is_live();
-    guest.then(|| format!("{VMCLOCK} is absent: a migration or a restored snapshot is not told"))
+    guest.then(|| format!("{VMCLOCK} is absent: a migration or a restored snapshot is not reported"))
 }
 
 /// The device that firmware describes, whether a driver has taken it or not.
@@ -228,7 +223,7 @@ mod tests {
             ("acpi:AMZNC10C:VMCLOCK:", None, Some("offers one (device)")),
             ("acpi:QEMU1234:VMCLOCK:", None, Some("no driver")),
             ("of:NvmclockT(null)Camazon,vmclock", None, Some("CONFIG_PTP_1588_CLOCK_VMCLOCK")),
-            ("acpi:AMZNC10C:VMCLOCK:", Some("dev/vmclock0"), Some("tells of migrations")),
+            ("acpi:AMZNC10C:VMCLOCK:", Some("dev/vmclock0"), Some("reports migrations")),
             ("acpi:VMGENCTR:", None, None),
         ] {
             let folder = tempfile::tempdir().expect("a temporary folder");
@@ -242,9 +237,9 @@ mod tests {
             if let Some(node) = node {
                 write(node, "");
             }
-            let told = vmclock(&Root::open(folder.path()).expect("a recording"), &none);
-            assert_eq!(told.is_some(), expected.is_some(), "{names}: {told:?}");
-            assert!(expected.is_none_or(|words| told.is_some_and(|told| told.contains(words))), "{names}");
+            let text = vmclock(&Root::open(folder.path()).expect("a recording"), &none);
+            assert_eq!(text.is_some(), expected.is_some(), "{names}: {text:?}");
+            assert!(expected.is_none_or(|words| text.is_some_and(|text| text.contains(words))), "{names}");
         }
     }
 

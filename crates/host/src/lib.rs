@@ -1,7 +1,6 @@
 //! The only door to Linux: files, CPUID, memory, threads, signals.
 
 pub mod address_space;
-mod amd_node;
 mod answer;
 pub mod arch;
 mod capture;
@@ -10,6 +9,7 @@ pub mod describe;
 pub mod flaw_sources;
 mod kernel_clocks;
 pub mod live;
+mod messages;
 pub mod root;
 pub mod sealed_file;
 pub mod smbios;
@@ -20,17 +20,18 @@ mod task_stat;
 pub mod trusted_folder;
 
 pub use address_space::{AddressSpace, MappedRange};
-pub use amd_node::{NodeFunction, node_functions};
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::{describe, full_command_line};
 pub use flaw_sources::FlawSources;
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks, kernel_clocks_now};
+pub use live::process_tree::{Followed, ProcessId};
+pub use root::register::Registers;
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
-pub use socket_links::{AcpiTableError, hmat, northbridge_nodes, pci_roots, srat, upi_ports};
-pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
-pub use system_writer::{
-    Bindings, Bound, Followed, MachineWriter, ProcessId, Registers, SystemWriter, SystemWriterError, Target,
+pub use socket_links::{
+    AcpiTableError, NodeFunction, hmat, node_functions, northbridge_nodes, pci_roots, srat, upi_ports,
 };
+pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
+pub use system_writer::{Bindings, Bound, MachineWriter, SystemWriter, SystemWriterError, Target};
 pub use trusted_folder::{Distrust, TrustedFolder, ensure_trusted};

@@ -5,10 +5,8 @@
 //! that reads it. A file that is absent is a value, not an error.
 
 mod archive;
-mod capture;
-mod folder;
-mod prefetch;
-mod store;
+pub(crate) mod register;
+pub(crate) mod store;
 mod texts;
 
 use std::collections::HashMap;
@@ -16,12 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) use capture::{Recorded, record_files};
-use folder::Look;
 use store::Store;
 pub use texts::each_text;
 
-use crate::system_writer::register::{self, MsrDevice, Registers};
+use register::{MsrDevice, Registers};
 
 /// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -94,6 +90,18 @@ pub enum RootError {
     },
 }
 
+impl RootError {
+    /// Of a path that the operating system refuses.
+    fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
+        |source| Self::Unreadable { path: path.to_owned(), source }
+    }
+
+    /// Of a path whose archive breaks off.
+    fn damaged(path: &Path, error: &io::Error) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: error.to_string().replace('\n', " ") }
+    }
+}
+
 /// Why a file of a machine gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
@@ -103,6 +111,15 @@ pub enum ReadError {
     /// It is there and cannot be read.
     #[error("/{0} cannot be read: {1}")]
     Unreadable(String, String),
+}
+
+/// What a name is, links not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    Missing,
+    File,
+    Directory,
+    Link(String),
 }
 
 impl Root {
@@ -175,6 +192,16 @@ impl Root {
     /// The names in a folder, sorted; none if it is absent or unreadable.
     pub fn list(&self, path: &str) -> Vec<String> {
         self.resolve(path.trim_matches('/')).map(|inside| self.store.list(&inside)).unwrap_or_default()
+    }
+
+    /// The numbers of the names `prefixN` in a folder, ascending.
+    pub(crate) fn numbers(&self, folder: &str, prefix: &str) -> Vec<u32> {
+        let names = self.list(folder).into_iter();
+        let mut numbers: Vec<u32> =
+            names.filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
     }
 
     /// True if there is a file or folder of that name.
@@ -277,6 +304,18 @@ impl Root {
         }
         Some(format!("{}{}", self.top, inside.join("/")).trim_end_matches('/').to_owned())
     }
+}
+
+/// What stands behind `KEY:` in a text of lines, without blanks around it.
+pub(crate) fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(have, _)| have.trim() == key).map(|(_, value)| value.trim())
+}
+
+/// A number in hexadecimal, with or without `0x`.
+pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
+    let text = text.trim();
+    u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
 /// The CPU a file of a CPUID dump stands for: `pu12` is 12.

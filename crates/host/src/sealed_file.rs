@@ -17,6 +17,9 @@ pub struct SealedFile {
     pub name: &'static str,
     /// What the first line begins with.
     pub magic: &'static str,
+    /// Whether a power cut may lose it. Of what ends with the boot, such as pins of threads, it may: then nothing is waited for,
+    /// and it can be written while a program is timed.
+    pub may_be_lost_by_power_cut: bool,
 }
 
 /// Why bytes are no such document.
@@ -66,16 +69,19 @@ impl SealedFile {
         Ok(body)
     }
 
-    /// Writes the document so that no crash and no power cut loses it once this returns; until then the one before holds.
+    /// Writes the document so that no crash, and unless it says otherwise no power cut, loses it once this returns; until then the
+    /// one before holds.
     ///
     /// # Errors
     /// What the disk said.
     pub fn store(&self, disk: &mut impl Disk, body: &str) -> io::Result<()> {
         let new_name = self.unfinished();
         disk.write(&new_name, &self.seal(body))?;
-        disk.sync(&new_name)?;
+        if !self.may_be_lost_by_power_cut {
+            disk.sync(&new_name)?;
+        }
         disk.rename(&new_name, self.name)?;
-        disk.sync_names()
+        self.sync_names(disk)
     }
 
     /// What the document is called until it is whole.
@@ -108,7 +114,11 @@ impl SealedFile {
     /// What the disk said.
     pub fn clear(&self, disk: &mut impl Disk) -> io::Result<()> {
         disk.remove(self.name)?;
-        disk.sync_names()
+        self.sync_names(disk)
+    }
+
+    fn sync_names(&self, disk: &mut impl Disk) -> io::Result<()> {
+        if self.may_be_lost_by_power_cut { Ok(()) } else { disk.sync_names() }
     }
 
     /// Gives the document the first free name of `NAME.word-1`, `NAME.word-2` and so on, and tells which.
@@ -140,7 +150,8 @@ mod tests {
     use super::*;
     use crate::StateFolder;
 
-    const KIND: SealedFile = SealedFile { name: "list", magic: "sidestep list 1" };
+    const KIND: SealedFile =
+        SealedFile { name: "list", magic: "sidestep list 1", may_be_lost_by_power_cut: false };
 
     #[test]
     fn a_document_is_read_back_as_it_was_and_another_kind_is_damaged() {

@@ -78,13 +78,11 @@ impl<'t> Structure<'t> {
     }
 
     fn word(&self, offset: usize) -> Option<u16> {
-        let bytes = self.fields.get(offset..offset + 2)?;
-        Some(u16::from_le_bytes(bytes.try_into().expect("two bytes")))
+        Some(u16::from_le_bytes(*self.fields.get(offset..)?.first_chunk()?))
     }
 
     fn double_word(&self, offset: usize) -> Option<u32> {
-        let bytes = self.fields.get(offset..offset + 4)?;
-        Some(u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+        Some(u32::from_le_bytes(*self.fields.get(offset..)?.first_chunk()?))
     }
 
     /// The string whose number stands at an offset, unless it says nothing.

@@ -9,9 +9,10 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use crate::live::effective_root;
+use crate::live::process::unix_seconds;
 use crate::trusted_folder::{Distrust, TrustedFolder, is_distrust};
 
 /// The file that is locked; it stays, as removing a lock that someone waits for would make two of it.
@@ -109,7 +110,7 @@ fn leads_elsewhere(source: &io::Error) -> bool {
     matches!(why, Some(Distrust::Link(_) | Distrust::Kind(..)))
 }
 
-/// Who holds the lock, as far as he told.
+/// Who holds the lock, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// A process, and the seconds after which its watchdog ends it at the latest.
@@ -142,13 +143,8 @@ impl Holder {
         let Some((process, until_s)) = process.parse().ok().zip(until_s.parse::<u64>().ok()) else {
             return Self::Unknown;
         };
-        Self::Process { process, left_s: until_s.saturating_sub(unix_s()) }
+        Self::Process { process, left_s: until_s.saturating_sub(unix_seconds()) }
     }
-}
-
-/// Seconds by the clock on the wall, which processes have in common.
-fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// One experiment at a time: the lock ends with this value, and with the process however it ends.
@@ -158,16 +154,16 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Nobody has told anything about this holder yet.
+    /// Nothing is known of this holder yet.
     fn of(file: File) -> Self {
-        // What the last one told is only words: a disk that refuses makes them wrong, and the lock no weaker.
+        // What the last one left is only words: a disk that refuses makes them wrong, and the lock no weaker.
         let _ = file.set_len(0);
         Self { file }
     }
 
     /// Leaves word for who comes meanwhile: this process, and the longest time that it needs the lock.
     pub fn tell(&self, longest: Duration) {
-        let until_s = unix_s().saturating_add(longest.as_secs());
+        let until_s = unix_seconds().saturating_add(longest.as_secs());
         let _ = (&self.file).write_all(format!("{} {until_s}\n", std::process::id()).as_bytes());
     }
 }
@@ -214,8 +210,8 @@ impl StateFolder {
     }
 
     fn holder(&self) -> Holder {
-        let told = TrustedFolder::open(&self.path).and_then(|folder| folder.read(LOCK_NAME));
-        told.ok().flatten().map_or(Holder::Unknown, |text| Holder::read(&String::from_utf8_lossy(&text)))
+        let text = TrustedFolder::open(&self.path).and_then(|folder| folder.read(LOCK_NAME));
+        text.ok().flatten().map_or(Holder::Unknown, |text| Holder::read(&String::from_utf8_lossy(&text)))
     }
 
     fn unusable(&self, source: io::Error) -> LockError {
@@ -272,9 +268,9 @@ mod tests {
         let lock = state.try_lock().expect("nobody has it");
         assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))));
         lock.tell(Duration::from_secs(3600));
-        let told = state.try_lock().expect_err("it is held").to_string();
+        let text = state.try_lock().expect_err("it is held").to_string();
         let own = format!("running on this machine: process {}, for 3", std::process::id());
-        assert!(told.contains(&own) && told.contains(" s more at most; wait for it"), "{told}");
+        assert!(text.contains(&own) && text.contains(" s more at most; wait for it"), "{text}");
         drop(lock);
         let _anew = state.try_lock().expect("it ended");
         assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))), "who ended is not named");
@@ -292,9 +288,9 @@ mod tests {
             (Distrust::Link(PathBuf::from("a")).into(), true, "move it away"),
             (Distrust::Kind(PathBuf::from("a"), "regular file").into(), true, "move it away"),
         ] {
-            let told = advice(&source, is_root);
-            assert!(told.contains(expected), "{expected}: {told}");
-            assert!(!told.contains("--state") && (!is_root || !told.contains("run as root")), "{told}");
+            let text = advice(&source, is_root);
+            assert!(text.contains(expected), "{expected}: {text}");
+            assert!(!text.contains("--state") && (!is_root || !text.contains("run as root")), "{text}");
         }
     }
 

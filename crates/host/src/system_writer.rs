@@ -6,10 +6,7 @@
 //! before them that fails or dies at a chosen step.
 
 mod binding;
-mod followed;
-mod form;
-pub(crate) mod register;
-mod tree;
+mod text;
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -20,9 +17,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Root;
+use crate::live::process_tree::{Followed, ProcessId, affinity_of, followed_threads};
+use crate::root::register::{MsrDevice, Registers};
 pub use binding::{Bindings, Bound};
-pub use followed::{Followed, ProcessId};
-pub use register::Registers;
 
 /// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,9 +47,7 @@ pub enum Target {
     },
     /// Bits of a model-specific register of one CPU; the value is hexadecimal, masked.
     Msr {
-        /// The CPU.
         cpu: u32,
-        /// The register.
         register: u32,
         /// The bits that are read and written; all others keep what they have.
         mask: u64,
@@ -67,9 +63,7 @@ pub enum Target {
     },
     /// The CPUs a thread may use, as a list. A thread that ended is not found, whoever has its number now.
     Task {
-        /// Its process.
         process: u32,
-        /// The thread.
         thread: u32,
         /// When the thread started, in clock ticks since boot.
         start_ticks: u64,
@@ -80,9 +74,9 @@ impl Target {
     /// The canonical value in the text of a file; `None` where it is not there, or is no text.
     pub fn canonical(&self, text: &str) -> Option<String> {
         match self {
-            Self::File { .. } => Some(form::chosen(text)),
-            Self::Word { word, .. } => form::word(text, word).ok(),
-            Self::Line { key, .. } => form::line(text, key).ok(),
+            Self::File { .. } => Some(text::chosen(text)),
+            Self::Word { word, .. } => text::word(text, word).ok(),
+            Self::Line { key, .. } => text::line(text, key).ok(),
             Self::Msr { .. } | Self::Pci { .. } | Self::Task { .. } => None,
         }
     }
@@ -123,7 +117,6 @@ pub enum SystemWriterError {
     Write {
         /// What was to be written.
         target: Target,
-        /// The value.
         value: String,
         /// What the kernel said.
         source: io::Error,
@@ -161,7 +154,7 @@ pub trait SystemWriter {
     /// What is bound to CPUs now, other than this process.
     ///
     /// # Errors
-    /// `Bindings`, if it cannot be told which CPUs are there, or too much is bound to be remembered.
+    /// `Bindings`, if it is unknown which CPUs are there, or too much is bound to be remembered.
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError>;
 
     /// The threads of those of these processes that still run, and of all that descends from them. A process that ended
@@ -170,24 +163,6 @@ pub trait SystemWriter {
     /// # Errors
     /// `Bindings`, where a writer is made to fail.
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError>;
-}
-
-impl<D: SystemWriter + ?Sized> SystemWriter for &mut D {
-    fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
-        (**self).read(target)
-    }
-
-    fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
-        (**self).write(target, value)
-    }
-
-    fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
-        (**self).bindings()
-    }
-
-    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
-        (**self).threads(processes)
-    }
 }
 
 /// The writer of this machine, or of a recorded tree below a folder.
@@ -201,13 +176,13 @@ pub struct MachineWriter {
 impl MachineWriter {
     /// This machine.
     pub fn live() -> Self {
-        Self { tree: None, registers: Arc::new(register::MsrDevice) }
+        Self { tree: None, registers: Arc::new(MsrDevice) }
     }
 
     /// A folder that stands for `/`: files behave as the kernel's do as far as [`Target`]s see. Registers of CPU n
     /// are lines `INDEX = VALUE`, both hexadecimal, in `msr/n`.
     pub fn tree(folder: &Path) -> Self {
-        Self { tree: Some(folder.to_owned()), registers: Arc::new(register::RecordedMap(folder.to_owned())) }
+        Self { tree: Some(folder.to_owned()), registers: Arc::new(text::RecordedMap(folder.to_owned())) }
     }
 
     /// The same, with registers that are read and written elsewhere.
@@ -221,23 +196,30 @@ impl MachineWriter {
         self.tree.as_deref()
     }
 
+    /// The files that are read.
+    fn root(&self) -> io::Result<Root> {
+        self.tree
+            .as_deref()
+            .map_or_else(|| Ok(Root::live()), |tree| Root::open(tree).map_err(io::Error::other))
+    }
+
     fn place(&self, path: &str) -> PathBuf {
         self.tree.as_deref().unwrap_or(Path::new("/")).join(path)
     }
 
     fn get(&self, target: &Target) -> io::Result<String> {
         match target {
-            Target::File { path } => form::read_text(&self.place(path)).map(|text| form::chosen(&text)),
-            Target::Word { path, word } => form::word(&form::read_text(&self.place(path))?, word),
-            Target::Line { path, key } => form::line(&form::read_text(&self.place(path))?, key),
+            Target::File { path } => text::read_text(&self.place(path)).map(|text| text::chosen(&text)),
+            Target::Word { path, word } => text::word(&text::read_text(&self.place(path))?, word),
+            Target::Line { path, key } => text::line(&text::read_text(&self.place(path))?, key),
             Target::Msr { cpu, register, mask } => {
                 Ok(hexadecimal(self.registers.read(*cpu, *register)? & mask))
             }
             Target::Task { process, thread, start_ticks } => {
-                binding::read_task(&self.place(""), *process, *thread, *start_ticks)
+                affinity_of(&self.root()?, *process, *thread, *start_ticks)
             }
             Target::Pci { function, offset, mask } => {
-                let word = register::read_pci(&self.place(&pci_file(function)), *offset)?;
+                let word = text::read_pci(&self.place(&pci_file(function)), *offset)?;
                 Ok(hexadecimal(u64::from(word & mask)))
             }
         }
@@ -253,12 +235,13 @@ impl MachineWriter {
                 self.registers.write(*cpu, *register, new)
             }
             Target::Task { process, thread, start_ticks } => {
-                binding::write_task(self.tree.as_deref(), *process, *thread, *start_ticks, value)
+                let thread = (*process, *thread, *start_ticks);
+                binding::write_task(self.tree.as_deref(), &self.root()?, thread, value)
             }
             Target::Pci { function, offset, mask } => {
                 let file = self.place(&pci_file(function));
                 let bits = parse_hexadecimal(value)? as u32 & mask;
-                let new = (register::read_pci(&file, *offset)? & !mask) | bits;
+                let new = (text::read_pci(&file, *offset)? & !mask) | bits;
                 OpenOptions::new().write(true).open(file)?.write_all_at(&new.to_le_bytes(), (*offset).into())
             }
         }
@@ -268,7 +251,7 @@ impl MachineWriter {
     fn put_text(&self, path: &str, value: &str) -> io::Result<()> {
         let place = self.place(path);
         if self.tree.is_some() {
-            return tree::write_as_kernel(&place, value);
+            return text::write_as_kernel(&place, value);
         }
         let written = OpenOptions::new().write(true).open(place)?.write(value.as_bytes())?;
         if written == value.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
@@ -292,11 +275,13 @@ impl SystemWriter for MachineWriter {
 
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
         let own_process = self.tree.is_none().then(std::process::id);
-        binding::read(&self.place(""), own_process).map_err(|source| SystemWriterError::Bindings { source })
+        let read = self.root().and_then(|root| binding::read(&root, own_process));
+        read.map_err(|source| SystemWriterError::Bindings { source })
     }
 
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
-        Ok(followed::read(&self.place(""), processes))
+        let root = self.root().map_err(|source| SystemWriterError::Bindings { source })?;
+        Ok(followed_threads(&root, processes))
     }
 }
 
@@ -336,8 +321,7 @@ pub fn hexadecimal(value: u64) -> String {
 }
 
 fn parse_hexadecimal(text: &str) -> io::Result<u64> {
-    let digits = text.trim().trim_start_matches("0x");
-    u64::from_str_radix(digits, 16).map_err(|_| io::ErrorKind::InvalidInput.into())
+    crate::root::hexadecimal(text).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]

@@ -70,6 +70,13 @@ impl TaskStat {
     }
 }
 
+/// The first two numbers of `schedstat` of a task: how long it ran and waited in the run queue. Linux,
+/// Documentation/scheduler/sched-stats.rst.
+pub(crate) fn ran_and_waited_ns(schedstat: &str) -> Option<[u64; 2]> {
+    let mut numbers = schedstat.split_whitespace().map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,15 +13,16 @@
 //! himself; root's does not. In a user namespace the folders above may also belong to a user whom it does not know, as
 //! nobody inside can act as that user.
 
-mod at;
-
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use crate::Root;
+use crate::answer::{done, number, owned};
 use crate::live::effective_user;
 
 /// Only its owner may read or change what will be written to the machine.
@@ -159,7 +160,7 @@ impl TrustedFolder {
     fn opened(&self, name: &str, flags: libc::c_int) -> io::Result<File> {
         let path = || self.path.join(name);
         // Whatever else than a file lies there must not make this wait.
-        let file = match at::open(&self.handle, OsStr::new(name), flags | libc::O_NONBLOCK, FILE_MODE) {
+        let file = match open_in(&self.handle, OsStr::new(name), flags | libc::O_NONBLOCK, FILE_MODE) {
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
                 return Err(Distrust::Link(path()).into());
             }
@@ -178,13 +179,7 @@ impl TrustedFolder {
     /// # Errors
     /// A [`Distrust`], or what the operating system said.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let mut file = match self.opened(name, libc::O_RDONLY) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        self.read_tail(name, usize::MAX)
     }
 
     /// The last bytes of a file, at most so many, and its whole length; `None` if there is none.
@@ -276,7 +271,7 @@ impl TrustedFolder {
     /// # Errors
     /// What the operating system said.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        at::rename(&self.handle, OsStr::new(from), OsStr::new(to))
+        rename_in(&self.handle, OsStr::new(from), OsStr::new(to))
     }
 
     /// Takes a file away.
@@ -284,7 +279,7 @@ impl TrustedFolder {
     /// # Errors
     /// What the operating system said.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        at::remove(&self.handle, OsStr::new(name))
+        remove_in(&self.handle, OsStr::new(name))
     }
 
     /// From now on the names survive a power cut.
@@ -293,7 +288,7 @@ impl TrustedFolder {
     /// What the operating system said.
     pub fn sync_names(&self) -> io::Result<()> {
         // The handle was opened for its place only, and cannot be synced itself.
-        at::open(&self.handle, OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
+        open_in(&self.handle, OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
     }
 }
 
@@ -318,7 +313,7 @@ fn walk(path: &Path, makes: bool, follows_last: bool) -> io::Result<(File, Judge
     let of_top = if waiting.is_empty() { Part::Itself } else { Part::Above };
     judge.judge(&shown, &here.metadata()?, of_top)?;
     while let Some(name) = waiting.pop() {
-        let there = match at::open(&here, &name, libc::O_PATH, 0) {
+        let there = match open_in(&here, &name, libc::O_PATH, 0) {
             Err(error) if makes && error.kind() == io::ErrorKind::NotFound => made(&here, &name)?,
             opened => opened?,
         };
@@ -332,7 +327,7 @@ fn walk(path: &Path, makes: bool, follows_last: bool) -> io::Result<(File, Judge
             if !judge.trusts_owner(about.uid(), part) {
                 return Err(Distrust::Owner { path: place, owner: about.uid() }.into());
             }
-            let target = PathBuf::from(at::link_target(&there)?);
+            let target = PathBuf::from(link_target(&there)?);
             if target.is_absolute() {
                 (here, shown) = (top()?, PathBuf::from("/"));
             }
@@ -350,10 +345,60 @@ fn walk(path: &Path, makes: bool, follows_last: bool) -> io::Result<(File, Judge
 
 /// A folder that was missing, by us or by somebody who was faster: it is judged like any other.
 fn made(above: &File, name: &OsStr) -> io::Result<File> {
-    match at::make_folder(above, name, FOLDER_MODE) {
+    match make_folder_in(above, name, FOLDER_MODE) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => at::open(above, name, libc::O_PATH, 0),
+        _ => open_in(above, name, libc::O_PATH, 0),
     }
+}
+
+/// The longest target of a link, `PATH_MAX` of include/uapi/linux/limits.h.
+const LINK_BYTES_MAX: usize = 4096;
+
+fn c_text(name: &OsStr) -> io::Result<CString> {
+    CString::new(name.as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Opens a name in a folder that is held open, as all below: no path is resolved, so nobody can put another folder in its place. A link
+/// is never followed.
+fn open_in(folder: &File, name: &OsStr, flags: libc::c_int, mode: libc::mode_t) -> io::Result<File> {
+    let name = c_text(name)?;
+    let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: the name ends with a NUL and is only read; the folder is open as long as this borrows it.
+    let opened = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, libc::c_uint::from(mode)) };
+    owned(opened).map(File::from)
+}
+
+/// Makes a folder.
+fn make_folder_in(folder: &File, name: &OsStr, mode: libc::mode_t) -> io::Result<()> {
+    let name = c_text(name)?;
+    // SAFETY: as in `open_in`.
+    done(unsafe { libc::mkdirat(folder.as_raw_fd(), name.as_ptr(), mode) })
+}
+
+/// Takes a file away.
+fn remove_in(folder: &File, name: &OsStr) -> io::Result<()> {
+    let name = c_text(name)?;
+    // SAFETY: as in `open_in`.
+    done(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) })
+}
+
+/// Gives a file another name in the same folder, in place of one that has it.
+fn rename_in(folder: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    let (from, to) = (c_text(from)?, c_text(to)?);
+    let folder = folder.as_raw_fd();
+    // SAFETY: as in `open_in`, for both names.
+    done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
+}
+
+/// Where a link leads that is itself held open.
+fn link_target(link: &File) -> io::Result<OsString> {
+    let mut target = vec![0_u8; LINK_BYTES_MAX];
+    // SAFETY: an empty name means the link itself (readlinkat(2)); the kernel fills at most the length given.
+    let length = unsafe {
+        libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), target.as_mut_ptr().cast(), LINK_BYTES_MAX)
+    };
+    target.truncate(number(length)?);
+    Ok(OsString::from_vec(target))
 }
 
 #[cfg(test)]

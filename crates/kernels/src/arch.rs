@@ -29,7 +29,7 @@ pub(crate) use x86_64::*;
 use core::sync::atomic::AtomicU64;
 
 use crate::cursor::Cursor;
-use crate::isa::Isa;
+use crate::operation::Isa;
 
 impl Isa {
     /// Whether this CPU executes it and the operating system saves its registers.
@@ -43,7 +43,7 @@ impl Isa {
     }
 }
 
-/// The loop of [`vector`](crate::vector) with some instructions.
+/// The loop of [`VectorLoop`](crate::VectorLoop) with some instructions.
 pub(crate) struct Vectors {
     pub(crate) isa: Isa,
     /// Whether this CPU has them.

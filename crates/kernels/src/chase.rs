@@ -9,7 +9,7 @@
 
 use crate::arch;
 use crate::cursor::Cursor;
-use crate::loop_constants::LOADS_PER_ROUND;
+use crate::loop_interface::LOADS_PER_ROUND;
 
 /// The most chases that [`walk_parallel`] follows at once.
 pub const PARALLEL_MAX: usize = 16;

@@ -12,10 +12,10 @@
 //! | their machine code, by architecture | `arch` |
 //! | time-stamp counter reads | [`ticks`] |
 //! | compute that must not move when memory does | [`mandelbrot`] |
-//! | a load behind a store: of late address, of known address | [`store_bypass`], [`forwarding`] |
+//! | a load behind a store: of late address, of known address | [`store_bypass`] |
 //! | one cache line bounced between two CPUs | [`mod@line`] |
-//! | loops whose speed betrays a flaw or its workaround | `signature`, one file per loop below it |
-//! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
+//! | loops whose speed betrays a flaw or its workaround | `signature` |
+//! | what two CPUs share | [`ports`], [`contention`], and the loops above |
 
 #[macro_use]
 #[path = "../../machine/src/named.rs"]
@@ -26,13 +26,11 @@ mod arrays;
 pub mod atomic_add;
 pub mod chain;
 pub mod chase;
+pub mod contention;
 mod cursor;
 mod float_divide;
-pub mod forwarding;
-pub mod front_end;
-mod isa;
 pub mod line;
-mod loop_constants;
+mod loop_interface;
 pub mod mandelbrot;
 pub mod multiply;
 pub mod offset_chase;
@@ -43,30 +41,24 @@ pub mod random;
 pub mod rotate;
 pub mod store_bypass;
 pub mod stream;
-mod stream_variant;
 pub mod ticks;
-mod turn;
-pub mod vector;
 
 pub use arch::*;
 pub use arrays::{ARRAY_GRANULE_BYTES, Arrays};
 pub use atomic_add::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
 pub use chain::{Chain, Layout, Order};
 pub use chase::{PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
+pub use contention::{VectorLoop, front_end_loop};
 pub use cursor::Cursor;
 pub use float_divide::{FLOAT_DIVISIONS_PER_ROUND, FloatOperands, float_divide_chain};
-pub use forwarding::{FORWARDS_PER_ROUND, forwarding_chain};
-pub use front_end::front_end_loop;
-pub use isa::Isa;
 pub use line::{Line, Protocol, ping, pong};
-pub use loop_constants::LOADS_PER_ROUND;
+pub use loop_interface::LOADS_PER_ROUND;
 pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, multiply_chain};
-pub use operation::{ELEMENT_BYTES, Operation, Store};
+pub use operation::{ELEMENT_BYTES, Isa, Operation, Store};
 pub use ports::{ADDS_PER_ROUND, port_loop};
 pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
-pub use store_bypass::{STEPS_PER_ROUND, StoreBypass};
+pub use store_bypass::{FORWARDS_PER_ROUND, STEPS_PER_ROUND, StoreBypass, forwarding_chain};
 pub use stream::{StreamKernel, StreamLoop, WrongElements};
-pub use vector::VectorLoop;
 
 /// Version of the inner loops together. It rises when a loop is changed in a way that can change what it measures: numbers of two
 /// versions are then no longer compared between the machines of a fleet.

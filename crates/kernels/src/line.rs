@@ -11,7 +11,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::arch;
-use crate::turn::{Turn, repeat};
+use crate::loop_interface::{Turn, repeat};
 
 /// A word alone on two cache lines, since adjacent-line prefetchers work in pairs (Intel optimisation reference manual,
 /// "Data prefetching", spatial prefetcher: 128-byte aligned pairs).

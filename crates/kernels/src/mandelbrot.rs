@@ -13,7 +13,7 @@
 //! 32-bit product).
 
 use crate::arch;
-use crate::isa::Isa;
+use crate::operation::Isa;
 use crate::picture::{
     BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, PRODUCT_SHIFT, REAL_START, fixed16_at, float32_at,
 };

@@ -9,7 +9,7 @@
 //! Golden Cove; uops.info, `ADD_R64_I8`, latency 0 to 1).
 
 use crate::arch;
-use crate::loop_constants::MULTIPLY_FACTOR as FACTOR;
+use crate::loop_interface::MULTIPLY_FACTOR as FACTOR;
 
 /// Dependent multiplications of one round.
 pub const MULTIPLIES_PER_ROUND: u64 = 64;

@@ -10,7 +10,7 @@
 
 use crate::arch;
 use crate::chain::{Chain, LINE_BYTES, LINK_BYTES, Layout};
-pub use crate::loop_constants::OFFSETS_PER_ROUND;
+pub use crate::loop_interface::OFFSETS_PER_ROUND;
 
 /// Bytes whose links become offsets between two questions whether to go on.
 const SLICE_BYTES: usize = 1 << 20;

@@ -8,7 +8,7 @@
 //! form of a rotation by 1 takes more micro-operations on Sandy Bridge to Skylake (uops.info, `ROR_R64_I1`).
 
 use crate::arch;
-use crate::loop_constants::{ROTATE_START as START, ROTATION_BITS};
+use crate::loop_interface::{ROTATE_START as START, ROTATION_BITS};
 
 /// Dependent rotations of one round.
 pub const ROTATES_PER_ROUND: u64 = 64;

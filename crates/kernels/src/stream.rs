@@ -6,9 +6,9 @@ use core::fmt;
 
 use crate::arch::stream::{add, copy, read, scale, triad, write};
 use crate::arrays::Arrays;
-use crate::isa::Isa;
+use crate::loop_interface::{Operands, Sweep, Variant};
+use crate::operation::Isa;
 use crate::operation::{ELEMENT_BYTES, Operation, Store};
-use crate::stream_variant::{Operands, Sweep, Variant};
 
 mod known;
 

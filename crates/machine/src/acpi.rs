@@ -329,23 +329,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_given() {
-        let error = |bytes: &[u8]| locality_matrices(bytes).expect_err("wrong").to_string();
-        assert!(error(b"").contains("cut off") && error(b"HMAT\xff\xff\xff\xff").contains("cut off"));
-        assert!(error(b"SRATxxxxxx").contains("begins with"));
+    fn what_is_wrong_is_an_error() {
+        let message = |bytes: &[u8]| locality_matrices(bytes).expect_err("wrong").to_string();
+        assert!(message(b"").contains("cut off") && message(b"HMAT\xff\xff\xff\xff").contains("cut off"));
+        assert!(message(b"SRATxxxxxx").contains("begins with"));
         let mut table = table("HMAT", HMAT_START, &[latencies(1, [1; 4])]);
         table[50] ^= 1;
-        assert!(error(&table).contains("checksum"));
+        assert!(message(&table).contains("checksum"));
         let mut endless = latencies(1, [1; 4]);
         endless[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(error(&super::tests::table("HMAT", HMAT_START, &[endless])).contains("at byte 40"));
+        assert!(message(&super::tests::table("HMAT", HMAT_START, &[endless])).contains("at byte 40"));
         let mut still = memory(0, 1, 1);
         still[1] = 0;
         let srat = super::tests::table("SRAT", SRAT_START, &[still]);
         assert!(affinity_domains(&srat).is_err_and(|error| error.to_string().contains("0 bytes long")));
         let mut many = latencies(1, [1; 4]);
         many[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(error(&super::tests::table("HMAT", HMAT_START, &[many])).contains("cannot be"));
+        assert!(message(&super::tests::table("HMAT", HMAT_START, &[many])).contains("cannot be"));
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use crate::CpuId;
 
 /// The largest CPU number accepted, exclusive: NR_CPUS of the largest kernels is 8192, times eight for safety.
 /// It keeps a hostile `0-4294967295` from filling memory.
-const CPU_NUMBER_LIMIT: u32 = 65_536;
+pub const CPU_NUMBER_LIMIT: u32 = 65_536;
 
 // Machines have thousands of CPUs, and each of them names its neighbours: sets are words of bits.
 /// A set of logical CPUs, kept in order of their numbers; written as a Linux CPU list.

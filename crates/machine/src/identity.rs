@@ -71,7 +71,7 @@ pub struct Identity {
     pub hypervisor: Option<String>,
     /// Feature flags as /proc/cpuinfo names them, sorted.
     pub flags: Vec<String>,
-    /// `x86_64`, `aarch64`; of a recording, as far as known.
+    /// `x86_64`, `aarch64`; of a recording, as far as it is known.
     pub architecture: Option<String>,
     /// Who each CPU of an Arm machine is, by groups in the order of their first CPUs: big and little cores differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,10 +1,11 @@
-//! Packages, dies, modules, cores and threads, and the caches and nodes that join them.
+//! CPUs, cores, packages and the sets of them a process may use; cache instances, NUMA nodes, and what CPUID says of translation
+//! look-aside buffers.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet, Node, NodeId};
+use crate::{Bytes, CpuId, CpuSet, NodeId};
 
 /// What kind of core it is, where a machine mixes several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub struct Cpu {
     pub node: Option<NodeId>,
     /// What kind of core it belongs to.
     pub core_kind: CoreKind,
-    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where not reported.
+    /// Relative capacity as the scheduler sees it, 1024 is the largest; `None` where unknown.
     pub capacity: Option<u32>,
 }
 
@@ -46,7 +47,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
-    /// `core_id`, unique only within a package; `None` where not reported.
+    /// `core_id`, unique only within a package; `None` where unknown.
     pub os_index: Option<i64>,
     /// `physical_package_id`.
     pub package: i64,
@@ -116,4 +117,122 @@ impl Topology {
             .filter_map(|cache| cache.size_bytes)
             .max()
     }
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    #[default]
+    Unified,
+}
+
+/// One cache instance as the machine describes it; the effective size may differ, see `diagnosis`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Claimed capacity.
+    pub size_bytes: Option<Bytes>,
+    /// Line size; `None` where the machine does not say.
+    pub line_bytes: Option<Bytes>,
+    /// Associativity; `Some(0)` is fully associative, as the kernel writes it.
+    pub ways: Option<u32>,
+    /// The CPUs that share this instance.
+    pub shared_by: CpuSet,
+    /// True if the machine does not say who shares it: the threads of one core are then taken, and it may be more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sharers_unknown: bool,
+}
+
+impl Cache {
+    /// The usual short name: `L1d`, `L1i`, `L2`, `L3`.
+    pub fn name(&self) -> String {
+        let suffix = match self.kind {
+            CacheKind::Data => "d",
+            CacheKind::Instruction => "i",
+            CacheKind::Unified => "",
+        };
+        format!("L{}{suffix}", self.level)
+    }
+}
+
+/// A NUMA node as firmware describes it. A node without CPUs is a memory-only node.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Node {
+    /// The kernel's number.
+    pub id: NodeId,
+    /// The CPUs nearest to its memory; empty for memory-only nodes.
+    pub cpus: CpuSet,
+    /// Memory it holds.
+    pub memory_bytes: Option<Bytes>,
+    /// Memory not in use when the machine was described; of a recording, when it was recorded.
+    pub free_bytes: Option<Bytes>,
+    /// ACPI SLIT distances to the nodes of `Topology::distance_nodes`, in that order; 10 is local.
+    pub distances: Vec<u32>,
+    /// What firmware (ACPI HMAT) says of access from the best initiators.
+    pub attributes: Vec<MemoryAttribute>,
+    /// Memory-side caches in front of this node's memory, nearest first.
+    pub side_caches: Vec<Bytes>,
+}
+
+/// One row of ACPI HMAT as sysfs shows it (`nodeN/accessC/initiators`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryAttribute {
+    /// The access class: 0 is from the best initiators of any kind, 1 from the best CPUs.
+    pub access_class: u32,
+    /// The nodes from which the values hold.
+    pub initiators: Vec<NodeId>,
+    /// Read latency in ns.
+    pub read_latency_ns: Option<u64>,
+    /// Write latency in ns.
+    pub write_latency_ns: Option<u64>,
+    /// Read bandwidth in MB/s (10^6 bytes).
+    pub read_bandwidth_mb_per_s: Option<u64>,
+    /// Write bandwidth in MB/s (10^6 bytes).
+    pub write_bandwidth_mb_per_s: Option<u64>,
+}
+
+/// What a translation look-aside buffer translates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TlbKind {
+    /// Loads and stores.
+    Data,
+    /// Loads only.
+    Load,
+    /// Stores only.
+    Store,
+    /// Instruction fetch.
+    Instruction,
+    /// All of them.
+    Unified,
+}
+
+/// One TLB for one set of page sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tlb {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// What it translates.
+    pub kind: TlbKind,
+    /// Page sizes it holds; shared entries list several.
+    pub page_bytes: Vec<Bytes>,
+    /// Number of entries.
+    pub entries: u32,
+    /// Associativity; `None` if CPUID does not say, `Some(0)` is fully associative.
+    pub ways: Option<u32>,
 }

@@ -33,7 +33,7 @@ pub struct Counts {
     pub dies: usize,
     /// NUMA nodes; 1 where the machine names none: `Machine::missing` then says that their number is unknown.
     pub numa_nodes: usize,
-    /// Cores; 0 where the machine does not tell which CPUs share one.
+    /// Cores; 0 where the machine does not show which CPUs share one.
     pub cores: usize,
     /// Logical CPUs.
     pub pus: usize,

@@ -1,7 +1,7 @@
 //! Which threads belong together: the best placement of threads on units of CPUs that is found.
 //!
 //! An [`Objective`] becomes a [`Problem`]: what each pair of threads is worth in one unit of each level. [`solve`] tries all
-//! placements where there are few enough, and else as many as its budget allows; the answer says which of the two.
+//! placements where there are few enough, and else as many as its limit says; the answer says which of the two.
 #![forbid(unsafe_code)]
 
 mod enumeration;
@@ -35,7 +35,6 @@ impl Default for Effort {
 pub struct Answer {
     /// The smallest unit of each thread.
     pub unit_of: Vec<usize>,
-    /// Its value.
     pub value: f64,
     /// Placements that were tried.
     pub tried: u64,

@@ -7,81 +7,21 @@
 //! left alone, as for every value that is switched.
 //!
 //! Interrupts that the kernel manages come back by themselves, and then show no difference. The kernel binds some threads of
-//! its own anew whenever a CPU goes or comes: what it did to them is not told, and only a binding that it lost is put back.
+//! its own anew whenever a CPU goes or comes: what it did to them is not reported, and only a binding that it lost is put back.
 //!
 //! SMT that goes on brings every CPU of the machine, also those that were away before (`cpuhp_smt_enable`, kernel/cpu.c). So the CPUs that
 //! were there are remembered too, and are the same afterwards.
 
-use std::collections::BTreeMap;
-use std::io;
-
 use host::{Bindings, Bound, SystemWriter, SystemWriterError, Target};
 use machine::{CpuId, CpuSet};
-use serde::{Deserialize, Serialize};
 
-use crate::journal::{Entry, Journal};
-use crate::pins::{ThreadId, unpin};
-use crate::restore::{Fate, Restored, restore, restore_one};
+use crate::journal::{Affinities, Entry, FileAffinity, Journal, TaskGroup, ThreadId};
+use crate::restore::{Fate, Restored, is_gone, refusal_code, restore, restore_one, unpin};
 
 /// The default of new interrupts: a mask where all else is a list.
 const DEFAULT_INTERRUPT: &str = "proc/irq/default_smp_affinity";
 const ONLINE_CPUS: &str = "sys/devices/system/cpu/online";
 const SMT_CONTROL: &str = "sys/devices/system/cpu/smt/control";
-
-/// A file and the CPUs it names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileAffinity {
-    /// The file of a cpuset or an interrupt.
-    pub path: String,
-    /// Its text before.
-    pub cpus: String,
-}
-
-/// The threads that may use the same CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TaskGroup {
-    /// The CPUs.
-    pub cpus: String,
-    /// The threads, as `PROCESS/THREAD@START`, with blanks between; START is in clock ticks since boot.
-    pub threads: String,
-}
-
-impl TaskGroup {
-    /// Threads with their CPUs, grouped by these.
-    pub(crate) fn of(threads: impl IntoIterator<Item = (ThreadId, String)>) -> Vec<Self> {
-        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (ThreadId { process, thread, start_ticks }, cpus) in threads {
-            groups.entry(cpus).or_default().push(format!("{process}/{thread}@{start_ticks}"));
-        }
-        groups.into_iter().map(|(cpus, threads)| Self { cpus, threads: threads.join(" ") }).collect()
-    }
-
-    /// The threads.
-    pub(crate) fn thread_ids(&self) -> impl Iterator<Item = ThreadId> {
-        self.threads.split_whitespace().filter_map(parse_thread)
-    }
-}
-
-/// What was bound to CPUs before any went away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Affinities {
-    /// The CPUs that were there.
-    pub online: CpuSet,
-    /// Those that the experiment may take away.
-    pub leaving: CpuSet,
-    /// The sets of CPUs that cpusets let their tasks use.
-    pub confines: Vec<CpuSet>,
-    /// Cpusets, parents first, then interrupts: in the order of putting back.
-    pub files: Vec<FileAffinity>,
-    /// Threads of programs.
-    pub tasks: Vec<TaskGroup>,
-    /// Threads of the kernel.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kernel_tasks: Vec<TaskGroup>,
-}
 
 /// What has to be remembered before these entries are switched; `None` if no CPU that is there can go away, and none come
 /// but those that are named.
@@ -219,15 +159,12 @@ impl Affinities {
     /// Only what is still to be put back; `None` if nothing is.
     pub(crate) fn only(&self, open: &[&Target]) -> Option<Self> {
         let is_open = |target: &Target| open.contains(&target);
-        let open_of = |groups: &[TaskGroup]| -> Vec<TaskGroup> {
+        let open_of = |groups: &[TaskGroup]| {
             let of_group = |group: &TaskGroup| {
-                let is_open =
-                    |text: &&str| parse_thread(text).is_some_and(|thread| is_open(&thread.target()));
-                let threads: Vec<&str> = group.threads.split_whitespace().filter(is_open).collect();
-                let cpus = group.cpus.clone();
-                (!threads.is_empty()).then(|| TaskGroup { cpus, threads: threads.join(" ") })
+                let threads = group.thread_ids().filter(|thread| is_open(&thread.target()));
+                threads.map(|thread| (thread, group.cpus.clone())).collect::<Vec<_>>()
             };
-            groups.iter().filter_map(of_group).collect()
+            TaskGroup::of(groups.iter().flat_map(of_group))
         };
         let is_open_file = |file: &&FileAffinity| is_open(&Target::File { path: file.path.clone() });
         let left = Self {
@@ -273,15 +210,8 @@ fn cpus(target: &Target, text: &str) -> Option<CpuSet> {
     }
 }
 
-fn parse_thread(text: &str) -> Option<ThreadId> {
-    let (process, rest) = text.split_once('/')?;
-    let (thread, start) = rest.split_once('@')?;
-    let (process, thread) = (process.parse().ok()?, thread.parse().ok()?);
-    Some(ThreadId { process, thread, start_ticks: start.parse().ok()? })
-}
-
 /// Puts back all that a journal holds: first what was switched, then, if that is back, which CPUs are there and what was
-/// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are told.
+/// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are reported.
 pub fn put_back(writer: &mut impl SystemWriter, journal: &Journal, force: bool) -> Vec<Restored> {
     let mut results = restore(writer, &journal.entries, force);
     let with_smt = journal.entries.iter().any(switches_smt);
@@ -305,7 +235,7 @@ pub fn put_back(writer: &mut impl SystemWriter, journal: &Journal, force: bool) 
 }
 
 /// After SMT was switched: makes the CPUs that are there the ones that were. What SMT brought goes again, and what it took
-/// comes; a CPU that somebody else took is told. A machine that does not list its CPUs shows no difference.
+/// comes; a CPU that somebody else took is reported. A machine that does not list its CPUs shows no difference.
 fn bring_cpus_back(writer: &mut impl SystemWriter, affinities: &Affinities, force: bool) -> Vec<Restored> {
     let list = Target::File { path: ONLINE_CPUS.to_owned() };
     let unread = |why: String| {
@@ -395,27 +325,6 @@ fn rebind_one(
         Ok(_) => Fate::Restored,
         Err(error) if is_gone(&error) => return None,
         Err(error) => Fate::Failed(error.to_string()),
-    })
-}
-
-fn source(error: &SystemWriterError) -> Option<&io::Error> {
-    match error {
-        SystemWriterError::Read { source, .. } | SystemWriterError::Write { source, .. } => Some(source),
-        _ => None,
-    }
-}
-
-/// The number of the error by which the kernel refused.
-pub(crate) fn refusal_code(error: &SystemWriterError) -> Option<i32> {
-    source(error).and_then(io::Error::raw_os_error)
-}
-
-/// True if the thread ended, or the cpuset or interrupt was removed.
-pub(crate) fn is_gone(error: &SystemWriterError) -> bool {
-    /// `ESRCH`, include/uapi/asm-generic/errno-base.h.
-    const NO_SUCH_PROCESS: i32 = 3;
-    source(error).is_some_and(|error| {
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NO_SUCH_PROCESS)
     })
 }
 

@@ -167,7 +167,7 @@ impl<D: SystemWriter, K: Disk> Experiment<D, K> {
     }
 
     /// A state in which every CPU is back is measured with everything bound as it was. What that could not put back is
-    /// told in the end, when all is compared once more.
+    /// reported in the end, when all is compared once more.
     fn rebind_if_back(&mut self) {
         let Some(affinities) = &self.journal.affinities else { return };
         let writer = &mut self.writer;

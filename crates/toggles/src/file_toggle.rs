@@ -16,74 +16,26 @@ pub(crate) enum Form {
     Line(&'static str),
 }
 
-/// What is written for a value.
-#[derive(Debug, Clone, Copy)]
-enum Writes {
-    /// This text.
-    Text(&'static str),
-    /// The text of another file in the same folder, such as the lowest frequency of a policy.
-    TextOf(&'static str),
-    /// The toggle's word of a list.
-    Word,
-    /// The toggle's word after `NO_`.
-    NoWord,
-}
-
 /// One value of a file toggle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
     /// What the user types.
-    name: &'static str,
-    /// What is written.
-    writes: Writes,
+    pub(crate) name: &'static str,
+    /// What is written, or whose text is.
+    pub(crate) text: &'static str,
     /// What it means.
-    means: &'static str,
-    /// The risk of switching to it.
-    risk: Risk,
+    pub(crate) means: &'static str,
 }
 
-impl Setting {
-    /// A value whose name is written; switching to it is reversible.
-    pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, writes: Writes::Text(name), means: "", risk: Risk::Reversible }
-    }
-
-    /// The same with another text.
-    pub(crate) const fn text(self, text: &'static str) -> Self {
-        Self { writes: Writes::Text(text), ..self }
-    }
-
-    /// The same with the text of another file in the same folder, such as the lowest frequency of a policy.
-    pub(crate) const fn text_of(self, file: &'static str) -> Self {
-        Self { writes: Writes::TextOf(file), ..self }
-    }
-
-    /// The same with the toggle's word of a list.
-    pub(crate) const fn word(self) -> Self {
-        Self { writes: Writes::Word, ..self }
-    }
-
-    /// The same with the toggle's word after `NO_`.
-    pub(crate) const fn no_word(self) -> Self {
-        Self { writes: Writes::NoWord, ..self }
-    }
-
-    /// The same with what it means.
-    pub(crate) const fn means(self, means: &'static str) -> Self {
-        Self { means, ..self }
-    }
-
-    /// The same with another risk.
-    pub(crate) const fn risk(self, risk: Risk) -> Self {
-        Self { risk, ..self }
-    }
-}
-
-/// Where the values come from.
+/// Where the values come from. The first of those that are named has the risk of the toggle, all others are reversible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Settings {
+    /// `off` and `on`, each with what is written and what it means.
+    OffOn { off: (&'static str, &'static str), on: (&'static str, &'static str) },
     /// Always the same.
     Fixed(&'static [Setting]),
+    /// The texts of other files in the same folder, such as the lowest frequency of a policy.
+    TextsOf(&'static [Setting]),
     /// The words of a file in the same folder, with the meaning all share.
     ListedIn(&'static str, &'static str),
     /// Made from what the file holds now, or none.
@@ -145,29 +97,33 @@ impl FileToggle {
         self.target(path).canonical(&text)
     }
 
-    fn written(&self, system: &SystemState, path: &str, writes: Writes) -> Option<String> {
-        let word = match self.form {
-            Form::Word(word) => Some(word),
-            Form::Text | Form::Line(_) => None,
-        };
-        match writes {
-            Writes::Word => word.map(str::to_owned),
-            Writes::NoWord => word.map(|word| format!("NO_{word}")),
-            Writes::Text(text) => Some(text.to_owned()),
-            Writes::TextOf(name) => system.root.read(&beside(path, name)).ok(),
+    /// The values that have names here, the state without first.
+    fn settings(&self) -> Vec<Setting> {
+        match self.settings {
+            Settings::OffOn { off, on } => {
+                let setting = |name, (text, means)| Setting { name, text, means };
+                vec![setting("off", off), setting("on", on)]
+            }
+            Settings::Fixed(settings) | Settings::TextsOf(settings) => settings.to_vec(),
+            Settings::ListedIn(..) | Settings::Derived(_) => Vec::new(),
         }
+    }
+
+    /// What is written for each of them, where it can be.
+    fn named(&self, system: &SystemState, path: &str) -> Vec<(Setting, String)> {
+        let written = |setting: Setting| match self.settings {
+            Settings::TextsOf(_) => Some((setting, system.root.read(&beside(path, setting.text)).ok()?)),
+            _ => Some((setting, setting.text.to_owned())),
+        };
+        self.settings().into_iter().filter_map(written).collect()
     }
 
     /// The name of the value in one file; what has no name goes by its text.
     fn name_of(&self, system: &SystemState, path: &str) -> Option<String> {
         let text = self.text(system, path)?;
-        if let Settings::Fixed(settings) = self.settings {
-            let holds = |setting: &&Setting| {
-                self.written(system, path, setting.writes).is_some_and(|written| written == text)
-            };
-            return Some(settings.iter().find(holds).map_or(text, |setting| setting.name.to_owned()));
-        }
-        Some(text)
+        let named = self.named(system, path);
+        let name = named.iter().find(|(_, written)| *written == text).map(|(setting, _)| setting.name);
+        Some(name.map_or(text, str::to_owned))
     }
 }
 
@@ -181,11 +137,6 @@ fn beside(path: &str, name: &str) -> String {
 /// The file with its folder: enough to know which one is meant.
 fn last_parts(path: &str) -> &str {
     path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
-}
-
-fn listed<'a>(words: impl Iterator<Item = &'a str>, means: &str) -> Vec<Value> {
-    let value = |word: &str| Value { name: word.to_owned(), means: means.to_owned(), risk: Risk::Reversible };
-    words.map(value).collect()
 }
 
 impl Toggle for FileToggle {
@@ -244,21 +195,26 @@ impl Toggle for FileToggle {
     fn values(&self, system: &SystemState) -> Vec<Value> {
         let Some(first) = self.places(system).into_iter().next() else { return Vec::new() };
         match self.settings {
-            Settings::Fixed(settings) => {
-                let value = |setting: &Setting| Value {
-                    name: setting.name.to_owned(),
-                    means: setting.means.to_owned(),
-                    risk: setting.risk,
-                };
-                let exists = |setting: &&Setting| self.written(system, &first, setting.writes).is_some();
-                settings.iter().filter(exists).map(value).collect()
-            }
             Settings::ListedIn(name, means) => {
                 let text = system.root.read(&beside(&first, name)).unwrap_or_default();
-                listed(text.split_whitespace(), means)
+                let value = |word: &str| Value {
+                    name: word.to_owned(),
+                    means: means.to_owned(),
+                    risk: Risk::Reversible,
+                };
+                text.split_whitespace().map(value).collect()
             }
             Settings::Derived(derive) => {
                 self.text(system, &first).map(|text| derive(&text)).unwrap_or_default()
+            }
+            _ => {
+                let without = self.settings()[0].name;
+                let value = |(setting, _): (Setting, String)| Value {
+                    name: setting.name.to_owned(),
+                    means: setting.means.to_owned(),
+                    risk: if setting.name == without { self.about.risk } else { Risk::Reversible },
+                };
+                self.named(system, &first).into_iter().map(value).collect()
             }
         }
     }
@@ -266,14 +222,10 @@ impl Toggle for FileToggle {
     fn switch(&self, system: &SystemState, value: &str) -> Result<Switch, SwitchError> {
         let value = self.value(system, value)?;
         let change = |path: String| {
-            let written = match self.settings {
-                Settings::Fixed(settings) => {
-                    let setting = settings.iter().find(|setting| setting.name == value.name);
-                    setting.and_then(|setting| self.written(system, &path, setting.writes))
-                }
-                _ => None,
-            };
-            Change { target: self.target(&path), value: written.unwrap_or_else(|| value.name.clone()) }
+            let named = self.named(system, &path).into_iter();
+            let written = named.into_iter().find(|(setting, _)| setting.name == value.name);
+            let value = written.map_or_else(|| value.name.clone(), |(_, written)| written);
+            Change { target: self.target(&path), value }
         };
         Ok(Switch::System(self.places(system).into_iter().map(change).collect()))
     }

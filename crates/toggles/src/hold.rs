@@ -65,7 +65,7 @@ impl Place {
     /// A tree that is no machine.
     pub fn boot_id(&self) -> Result<String, RootError> {
         let root = self.root()?;
-        // Without the file no boot can be told from another; all then count as this one, which is the safe side.
+        // Without the file boots cannot be distinguished; all then count as this one, which is the safe side.
         Ok(root.read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
     }
 
@@ -126,7 +126,7 @@ impl Drop for Keeper {
 #[derive(Debug)]
 pub struct Hold {
     // In this order: the machine is put back, then the watchdog dismissed, then the lock given up.
-    experiment: Option<Experiment<MachineWriter, StateFolder>>,
+    experiment: Experiment<MachineWriter, StateFolder>,
     _keeper: Keeper,
 }
 
@@ -143,7 +143,7 @@ impl Hold {
         // First the watchdog: then no moment is left in which a journal lies there and nobody watches.
         let keeper = Keeper::start(place, &owner, deadline, lock)?;
         let experiment = Experiment::begin(place.writer(), place.folder(), owner, intent, utc_now())?;
-        Ok(Self { experiment: Some(experiment), _keeper: keeper })
+        Ok(Self { experiment, _keeper: keeper })
     }
 
     /// Makes changes that the intent named, and reads each back.
@@ -151,12 +151,12 @@ impl Hold {
     /// # Errors
     /// A write that fails or is not taken, or a foreign change; everything is put back then.
     pub fn switch(&mut self, changes: &[Change]) -> Result<(), ExperimentError> {
-        self.experiment.as_mut().map_or(Err(ExperimentError::Over), |experiment| experiment.switch(changes))
+        self.experiment.switch(changes)
     }
 
     /// Puts everything back, and tells what became of each value.
-    pub fn end(mut self) -> Vec<Restored> {
-        self.experiment.take().map(Experiment::end).unwrap_or_default()
+    pub fn end(self) -> Vec<Restored> {
+        self.experiment.end()
     }
 }
 

@@ -2,18 +2,19 @@
 //!
 //! The file is sealed (see [`SealedFile`]): one that is cut, mixed up or edited does not pass for a journal.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use host::{Damaged, Disk, SealedFile, Target};
+use host::{Damaged, Disk, Followed, ProcessId, SealedFile, Target};
+use machine::CpuSet;
 use serde::{Deserialize, Serialize};
-
-use crate::affinity::Affinities;
-use crate::pins::Pins;
 
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
 /// What it is sealed as. The number rises when a sidestep that knows the older one could not put back everything.
-const SEALED: SealedFile = SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1" };
+const SEALED: SealedFile =
+    SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1", may_be_lost_by_power_cut: false };
+const OF_THIS_BOOT: SealedFile = SealedFile { may_be_lost_by_power_cut: true, ..SEALED };
 
 /// Who runs the experiment: enough to know whether he still does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,133 @@ pub struct Entry {
     pub old: String,
     /// Every value that the experiment may write; any other is somebody else's.
     pub ours: Vec<String>,
+}
+
+/// A file and the CPUs it names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileAffinity {
+    /// The file of a cpuset or an interrupt.
+    pub path: String,
+    /// Its text before.
+    pub cpus: String,
+}
+
+/// The threads that may use the same CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskGroup {
+    pub cpus: String,
+    /// The threads, as `PROCESS/THREAD@START`, with blanks between; START is in clock ticks since boot.
+    pub threads: String,
+}
+
+impl TaskGroup {
+    /// Threads with their CPUs, grouped by these.
+    pub(crate) fn of(threads: impl IntoIterator<Item = (ThreadId, String)>) -> Vec<Self> {
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (ThreadId { process, thread, start_ticks }, cpus) in threads {
+            groups.entry(cpus).or_default().push(format!("{process}/{thread}@{start_ticks}"));
+        }
+        groups.into_iter().map(|(cpus, threads)| Self { cpus, threads: threads.join(" ") }).collect()
+    }
+
+    pub(crate) fn thread_ids(&self) -> impl Iterator<Item = ThreadId> {
+        self.threads.split_whitespace().filter_map(parse_thread)
+    }
+}
+
+fn parse_thread(text: &str) -> Option<ThreadId> {
+    let (process, rest) = text.split_once('/')?;
+    let (thread, start) = rest.split_once('@')?;
+    let (process, thread) = (process.parse().ok()?, thread.parse().ok()?);
+    Some(ThreadId { process, thread, start_ticks: start.parse().ok()? })
+}
+
+/// What was bound to CPUs before any went away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Affinities {
+    /// The CPUs that were there.
+    pub online: CpuSet,
+    /// Those that the experiment may take away.
+    pub leaving: CpuSet,
+    /// The sets of CPUs that cpusets let their tasks use.
+    pub confines: Vec<CpuSet>,
+    /// Cpusets, parents first, then interrupts: in the order of putting back.
+    pub files: Vec<FileAffinity>,
+    /// Threads of programs.
+    pub tasks: Vec<TaskGroup>,
+    /// Threads of the kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_tasks: Vec<TaskGroup>,
+}
+
+/// A thread, by its numbers and when it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId {
+    pub process: u32,
+    /// Its number.
+    pub thread: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+impl ThreadId {
+    /// Of a thread that is followed.
+    pub fn of(thread: &Followed) -> Self {
+        Self { process: thread.process.process, thread: thread.thread, start_ticks: thread.start_ticks }
+    }
+
+    /// What is written to bind it.
+    pub fn target(self) -> Target {
+        let Self { process, thread, start_ticks } = self;
+        Target::Task { process, thread, start_ticks }
+    }
+}
+
+/// What the journal knows of a process tree that is pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    /// The processes, as `PROCESS@START`, with blanks between; START is in clock ticks since boot.
+    pub processes: String,
+    /// The CPUs that their threads could use before.
+    pub cpus: String,
+    /// Every list of CPUs that may be written, other than that.
+    pub ours: Vec<String>,
+    /// Threads that had or chose CPUs of their own: they are left alone.
+    pub apart: Vec<TaskGroup>,
+}
+
+impl Pins {
+    pub(crate) fn new(
+        processes: &BTreeSet<ProcessId>,
+        cpus: &str,
+        ours: &[String],
+        apart: &BTreeMap<ThreadId, String>,
+    ) -> Self {
+        let name = |process: &ProcessId| format!("{}@{}", process.process, process.start_ticks);
+        Self {
+            processes: processes.iter().map(name).collect::<Vec<_>>().join(" "),
+            cpus: cpus.to_owned(),
+            ours: ours.to_vec(),
+            apart: TaskGroup::of(apart.iter().map(|(thread, cpus)| (*thread, cpus.clone()))),
+        }
+    }
+
+    /// The processes.
+    pub fn process_ids(&self) -> Vec<ProcessId> {
+        let parse = |word: &str| {
+            let (process, start) = word.split_once('@')?;
+            Some(ProcessId { process: process.parse().ok()?, start_ticks: start.parse().ok()? })
+        };
+        self.processes.split_whitespace().filter_map(parse).collect()
+    }
+
+    pub(crate) fn threads_apart(&self) -> BTreeSet<ThreadId> {
+        self.apart.iter().flat_map(TaskGroup::thread_ids).collect()
+    }
 }
 
 /// The whole journal.
@@ -113,42 +241,12 @@ pub fn store(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
     SEALED.store(disk, &text(journal))
 }
 
-/// The same for what ends with the boot, such as pins of threads: once this returns a crash does not lose it, a power cut may.
-/// Nothing is waited for, so that it can be written while a program is timed.
+/// The same for what ends with the boot: once this returns a crash does not lose it, a power cut may.
 ///
 /// # Errors
 /// What the disk said.
 pub(crate) fn store_for_this_boot(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
-    SEALED.store(&mut Unsynced(disk), &text(journal))
-}
-
-/// A disk that waits for nothing.
-struct Unsynced<'a, K: Disk>(&'a mut K);
-
-impl<K: Disk> Disk for Unsynced<'_, K> {
-    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.0.read(name)
-    }
-
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(name, bytes)
-    }
-
-    fn sync(&mut self, _name: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.0.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    OF_THIS_BOOT.store(disk, &text(journal))
 }
 
 /// Takes the journal of [`store_for_this_boot`] away: everything is put back.
@@ -156,7 +254,7 @@ impl<K: Disk> Disk for Unsynced<'_, K> {
 /// # Errors
 /// What the disk said.
 pub(crate) fn clear_for_this_boot(disk: &mut impl Disk) -> io::Result<()> {
-    SEALED.clear(&mut Unsynced(disk))
+    OF_THIS_BOOT.clear(disk)
 }
 
 /// The journal, if there is one.

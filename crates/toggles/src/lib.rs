@@ -3,15 +3,12 @@
 
 mod affinity;
 mod catalogue;
-mod combination;
 mod experiment;
 mod file_toggle;
 mod hold;
 mod journal;
-mod latch;
 mod pair;
 mod pinning;
-mod pins;
 mod process_toggle;
 mod register_toggle;
 mod restore;
@@ -20,17 +17,16 @@ mod risk;
 mod system_state;
 mod toggle;
 
-pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, remember};
+pub use affinity::{put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
-pub use combination::{CombinationError, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{
-    Entry, JOURNAL_NAME, Journal, Owner, Unreadable, clear, decode, encode, load, set_aside, store,
+    Affinities, Entry, FileAffinity, JOURNAL_NAME, Journal, Owner, Pins, TaskGroup, ThreadId, Unreadable,
+    clear, decode, encode, load, set_aside, store,
 };
-pub use pair::{Pair, PairError};
+pub use pair::{Pair, PairError, combinable};
 pub use pinning::{PinError, PinIntent, Pinning, Seen};
-pub use pins::{Pins, ThreadId};
 pub use restore::{Fate, Restored, restore};
 pub use revert::{Found, Revert, RevertError, Reverted, find_state, find_state_of_user, revert, revert_on};
 pub use risk::{Consent, Refusal, Risk};

@@ -1,5 +1,6 @@
-//! The two states of an experiment: one toggle, value A and value B, and how to switch to each.
+//! The two states of an experiment: one toggle, value A and value B, how to switch to each, and which pairs go together.
 
+use host::live::ProcessSetting;
 use stats::Arm;
 
 use crate::{Change, Consent, Refusal, Switch, SwitchError, SystemState, Toggle, UnknownToggle, Value, find};
@@ -7,7 +8,6 @@ use crate::{Change, Consent, Refusal, Switch, SwitchError, SystemState, Toggle, 
 /// A toggle with two of its values.
 #[derive(Clone)]
 pub struct Pair {
-    /// The toggle.
     pub toggle: &'static dyn Toggle,
     /// The baseline, and what it is compared with.
     pub values: [Value; 2],
@@ -34,9 +34,7 @@ pub enum PairError {
     /// Both values are the same.
     #[error("{toggle} is {value} in both states; name another value: {toggle}={choices}")]
     Same {
-        /// The toggle.
         toggle: &'static str,
-        /// The value.
         value: String,
         /// What else there is.
         choices: String,
@@ -112,5 +110,106 @@ impl Pair {
         let now = self.toggle.now(system);
         let mut values = self.values.iter().filter(|value| now.as_ref() != Some(&value.name));
         values.try_for_each(|value| consent.allows(about.name, value.risk, about.opens))
+    }
+}
+
+/// Whether both pairs can be switched whatever the state of the other, so that none undoes the other; why not, if so.
+pub fn combinable(first: &Pair, second: &Pair) -> Result<(), String> {
+    let [first_name, second_name] = [first, second].map(|pair| pair.toggle.about().name);
+    if first_name == second_name {
+        return Err(format!("{first_name} is named twice; each toggle takes part once, with two values"));
+    }
+    let mut of_both = first.switches.iter().flat_map(|a| second.switches.iter().map(move |b| (a, b)));
+    let refusal = |why: String| format!("{first_name} and {second_name} cannot be combined: both {why}");
+    of_both.find_map(|(a, b)| what_both_decide(a, b)).map_or(Ok(()), |why| Err(refusal(why)))
+}
+
+fn what_both_decide(a: &Switch, b: &Switch) -> Option<String> {
+    match (a, b) {
+        (Switch::System(a), Switch::System(b)) => {
+            let is_written = |change: &&Change| b.iter().any(|other| other.target == change.target);
+            Some(format!("write {}", a.iter().find(is_written)?.target))
+        }
+        (Switch::Process(a), Switch::Process(b)) => {
+            let is_made = |setting: &&ProcessSetting| b.iter().any(|other| other.overrules(setting));
+            Some(format!("decide about one setting ({})", a.iter().find(is_made)?.what()))
+        }
+        (Switch::Buffers(_), Switch::Buffers(_)) => Some("say which pages a probe asks for".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Target;
+    use host::live::PageRequest;
+
+    use super::*;
+    use crate::{Risk, Toggle, Value, find};
+
+    fn pair(name: &str, to_a: Switch, to_b: Switch) -> Pair {
+        let toggle: &'static dyn Toggle = find(name).expect("it is in the catalogue");
+        let value = |name: &str| Value { name: name.to_owned(), means: String::new(), risk: Risk::Process };
+        Pair { toggle, values: ["a", "b"].map(value), switches: [to_a, to_b] }
+    }
+
+    fn writes(name: &str, path: &str) -> Pair {
+        let change = |value: &str| {
+            let target = Target::File { path: path.to_owned() };
+            Switch::System(vec![Change { target, value: value.to_owned() }])
+        };
+        pair(name, change("0"), change("1"))
+    }
+
+    fn sets(name: &str, settings: [ProcessSetting; 2]) -> Pair {
+        let [a, b] = settings.map(|setting| Switch::Process(vec![setting]));
+        pair(name, a, b)
+    }
+
+    fn slack(name: &str) -> Pair {
+        sets(name, [ProcessSetting::TimerSlackNs(1), ProcessSetting::TimerSlackNs(2)])
+    }
+
+    fn tunable(name: &str, tunable: &'static str) -> Pair {
+        sets(name, ["0", "1"].map(|value| ProcessSetting::GlibcTunable(tunable, value)))
+    }
+
+    #[test]
+    fn two_that_decide_about_the_same_are_refused_by_name() {
+        let pages = |name| pair(name, Switch::Buffers(PageRequest::Base), Switch::Buffers(PageRequest::Huge));
+        for (first, second, expected) in [
+            (slack("thp"), slack("thp"), "thp is named twice"),
+            (
+                slack("thp"),
+                slack("ssbd"),
+                "thp and ssbd cannot be combined: both decide about one setting (set the timer slack)",
+            ),
+            (
+                tunable("thp", "x"),
+                tunable("ssbd", "x"),
+                "thp and ssbd cannot be combined: both decide about one setting (a glibc tunable)",
+            ),
+            (
+                writes("boost", "sys/x"),
+                writes("turbo", "sys/x"),
+                "boost and turbo cannot be combined: both write /sys/x",
+            ),
+            (pages("thp"), pages("ssbd"), "both say which pages"),
+        ] {
+            let error = combinable(&first, &second).expect_err(expected);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_differs_in_kind_or_place_goes_together() {
+        for (first, second) in [
+            (writes("boost", "sys/x"), writes("turbo", "sys/y")),
+            (writes("boost", "sys/x"), slack("thp")),
+            (slack("thp"), tunable("ssbd", "x")),
+            (tunable("thp", "x"), tunable("ssbd", "y")),
+        ] {
+            assert_eq!(combinable(&first, &second), Ok(()));
+        }
     }
 }

@@ -9,11 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::{Disk, Followed, ProcessId, SystemWriter, SystemWriterError};
 use machine::CpuSet;
 
-use crate::affinity::{is_gone, refusal_code};
 use crate::experiment::{ExperimentError, ensure_no_journal, settle};
-use crate::journal::{self, Journal, Owner};
-use crate::pins::{Pins, ThreadId, unpin};
-use crate::restore::Restored;
+use crate::journal::{self, Journal, Owner, Pins, ThreadId};
+use crate::restore::{Restored, is_gone, refusal_code, unpin};
 
 /// Why threads could not be pinned.
 #[derive(Debug, thiserror::Error)]
@@ -26,18 +24,13 @@ pub enum PinError {
     Gone(u32),
     /// The kernel does not let us.
     #[error("process {process} belongs to another user: run sidestep as that user, or as root")]
-    NotOurs {
-        /// The process.
-        process: u32,
-    },
+    NotOurs { process: u32 },
     /// None of the CPUs is one that the thread may use.
     #[error(
         "thread {thread} of process {process} may not use CPUs {cpus}: its cpuset holds none of them; see /proc/{process}/cpuset"
     )]
     OutsideCpuset {
-        /// The process.
         process: u32,
-        /// The thread.
         thread: u32,
         /// What was asked for.
         cpus: String,
@@ -64,7 +57,6 @@ pub struct PinIntent<'a> {
 /// A thread as a look found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// The thread.
     pub thread: Followed,
     /// True if it had or chose CPUs of its own.
     pub is_apart: bool,
@@ -196,9 +188,9 @@ impl<D: SystemWriter, K: Disk> Pinning<D, K> {
     ///
     /// # Errors
     /// The kernel refuses, or CPUs that the journal does not name: everything is set free then.
-    pub fn pin(&mut self, wanted: &[(ThreadId, CpuSet)]) -> Result<usize, PinError> {
+    pub fn pin(&mut self, bindings: &[(ThreadId, CpuSet)]) -> Result<usize, PinError> {
         let mut bound = 0;
-        for (id, cpus) in wanted {
+        for (id, cpus) in bindings {
             match self.pin_one(*id, &cpus.to_string()) {
                 Ok(is_bound) => bound += usize::from(is_bound),
                 Err(error) => {

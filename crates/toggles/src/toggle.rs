@@ -17,8 +17,6 @@ pub enum Lifetime {
     Process,
     /// Until the next boot.
     System,
-    /// Beyond the next boot: never switched.
-    Persistent,
 }
 
 impl Lifetime {
@@ -27,7 +25,6 @@ impl Lifetime {
         match self {
             Self::Process => "process",
             Self::System => "until reboot",
-            Self::Persistent => "beyond reboot",
         }
     }
 }
@@ -169,7 +166,6 @@ pub enum SwitchError {
     /// The toggle cannot be used here.
     #[error("{toggle} cannot be switched here: {reason}{remedy}")]
     Unavailable {
-        /// The toggle.
         toggle: &'static str,
         /// Why.
         reason: String,
@@ -179,7 +175,6 @@ pub enum SwitchError {
     /// It has no such value here.
     #[error("{toggle} has no value {value:?} here; choose among {choices}")]
     NoSuchValue {
-        /// The toggle.
         toggle: &'static str,
         /// What was asked for.
         value: String,
@@ -196,7 +191,7 @@ pub trait Toggle: Sync {
     /// Whether it can be used here.
     fn availability(&self, system: &SystemState) -> Availability;
 
-    /// The name of the value that holds now; `None` where that cannot be told, or several hold at once.
+    /// The name of the value that holds now; `None` where that is unknown, or several hold at once.
     fn now(&self, system: &SystemState) -> Option<String>;
 
     /// The values it can take here, the state without the workaround or feature first.

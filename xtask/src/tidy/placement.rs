@@ -26,11 +26,10 @@ const SYSTEM_ACCESS_IN_HOST: &[&str] = &[
     "live/generated_folder.rs",
     "state_folder.rs",
     "trusted_folder.rs",
-    "trusted_folder/",
     // Standard output past the runtime's handle.
     "live/standard_output.rs",
     // The code and the symbols of a program that is watched.
-    "live/program_file.rs",
+    "live/watched_process.rs",
     // Files of memory that a helper inherits: no path names them.
     "live/handover.rs",
     // A device that is held open, and the permissions of a file.

@@ -122,8 +122,7 @@ impl Chosen {
         if self.pairs.len() >= SETTINGS_MAX {
             return Err(format!("{SETTINGS_MAX} settings are enough for one bill; name it with --toggles"));
         }
-        let conflict = |have: &Pair| combinable(have, pair).err();
-        self.pairs.iter().find_map(conflict).map_or(Ok(()), |conflict| Err(conflict.to_string()))
+        self.pairs.iter().try_for_each(|have| combinable(have, pair))
     }
 
     /// Complete commands for what only a boot can switch.

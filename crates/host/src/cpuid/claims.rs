@@ -1,11 +1,11 @@
-//! Where the leaves of CPUID contradict each other about APIC ids and counts.
+//! Where the leaves of CPUID contradict each other about APIC ids and counts, and where caches contradict nodes.
 //!
 //! The id of leaf 1 has eight bits and wraps from 256 CPUs on; firmware and hypervisors fill one leaf and forget another. What is
 //! described then rests on one of them, and says so. Sources: see `levels`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use machine::{CpuId, CpuSet, Disagreement};
+use machine::{CpuId, CpuSet, Disagreement, Topology};
 
 use super::Leaves;
 use super::levels::{
@@ -27,15 +27,15 @@ pub(super) fn contradictions(
 }
 
 /// A leaf that tells the id of a CPU, and which of its bits.
-fn told_ids(leaves: &Leaves) -> Vec<(String, u32, u32)> {
-    let mut told = vec![("CPUID leaf 1".to_owned(), initial_apic(leaves), INITIAL_MASK)];
+fn ids_of(leaves: &Leaves) -> Vec<(String, u32, u32)> {
+    let mut claims = vec![("CPUID leaf 1".to_owned(), initial_apic(leaves), INITIAL_MASK)];
     if let Some((leaf, levels)) = extended_levels(leaves) {
-        told.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic, u32::MAX)));
+        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic, u32::MAX)));
     }
-    told.extend(
-        topology_extensions(leaves).map(|told| ("CPUID leaf 8000001EH".to_owned(), told.apic, u32::MAX)),
+    claims.extend(
+        topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic, u32::MAX)),
     );
-    told
+    claims
 }
 
 /// CPUs of which one leaf tells another id than the one that was used.
@@ -44,7 +44,7 @@ fn ids(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>) ->
     for (cpu, place) in places {
         let Some(leaves) = answering.get(cpu) else { continue };
         let mut seen: Vec<String> = Vec::new();
-        for (leaf, id, mask) in told_ids(leaves) {
+        for (leaf, id, mask) in ids_of(leaves) {
             if id & mask != place.apic & mask && !seen.contains(&leaf) {
                 unlike.entry(leaf.clone()).or_insert((*cpu, place.apic & mask, id, 0)).3 += 1;
                 seen.push(leaf);
@@ -92,21 +92,21 @@ struct Count {
 }
 
 /// What the leaves of one CPU say of its package.
-fn told_counts(leaves: &Leaves) -> Vec<Count> {
-    let mut told = Vec::new();
+fn counts_of(leaves: &Leaves) -> Vec<Count> {
+    let mut claims = Vec::new();
     let extended = extended_levels(leaves);
     let largest = extended.as_ref().and_then(|(leaf, levels)| Some((*leaf, levels.last()?.cpus)));
     if let Some((leaf, cpus)) = largest {
-        told.push(Count { leaf: format!("CPUID leaf {leaf:X}H"), cpus, is_bound: false });
+        claims.push(Count { leaf: format!("CPUID leaf {leaf:X}H"), cpus, is_bound: false });
     }
     if largest.is_none_or(|(_, cpus)| cpus <= COUNTED_MAX) {
         let known = |cpus: &u32| (1..=COUNTED_MAX).contains(cpus);
         let leaf = |leaf: &str, cpus| Count { leaf: leaf.to_owned(), cpus, is_bound: true };
-        told.extend(Some(logical_count(leaves)).filter(known).map(|cpus| leaf("CPUID leaf 1", cpus)));
+        claims.extend(Some(logical_count(leaves)).filter(known).map(|cpus| leaf("CPUID leaf 1", cpus)));
         let amd = package_count(leaves).filter(known);
-        told.extend(amd.map(|cpus| Count { is_bound: false, ..leaf("CPUID leaf 80000008H", cpus) }));
+        claims.extend(amd.map(|cpus| Count { is_bound: false, ..leaf("CPUID leaf 80000008H", cpus) }));
     }
-    told
+    claims
 }
 
 /// Packages with more CPUs than a leaf counts, and leaves that count differently. Of CPUs that are switched off nothing is in a
@@ -119,8 +119,8 @@ fn counts(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>)
     let mut found: Vec<Disagreement> = Vec::new();
     for (package, cpus) in &packages {
         let Some(leaves) = cpus.first().and_then(|cpu| answering.get(&cpu)) else { continue };
-        let told = told_counts(leaves);
-        for count in told.iter().filter(|count| cpus.len() > count.cpus as usize) {
+        let claims = counts_of(leaves);
+        for count in claims.iter().filter(|count| cpus.len() > count.cpus as usize) {
             found.push(Disagreement::between(
                 "CPUs of a package",
                 [
@@ -129,7 +129,7 @@ fn counts(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>)
                 ],
             ));
         }
-        let exact: Vec<&Count> = told.iter().filter(|count| !count.is_bound).collect();
+        let exact: Vec<&Count> = claims.iter().filter(|count| !count.is_bound).collect();
         if let [first, second] = exact.as_slice()
             && first.cpus != second.cpus
         {
@@ -150,4 +150,30 @@ fn counts(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>)
         is_new
     });
     found
+}
+
+/// Caches that hold parts of several nodes, none of them whole: sharers or nodes are wrong. Nodes are the first that goes wrong by a
+/// wrong reading of APIC ids.
+pub(crate) fn caches_cut_by_nodes(topology: &Topology) -> Vec<Disagreement> {
+    let mut node_of: BTreeMap<CpuId, usize> = BTreeMap::new();
+    for (index, node) in topology.nodes.iter().enumerate() {
+        node_of.extend(node.cpus.iter().map(|cpu| (cpu, index)));
+    }
+    let mut found: BTreeMap<String, Disagreement> = BTreeMap::new();
+    for cache in &topology.caches {
+        let held: BTreeSet<usize> =
+            cache.shared_by.iter().filter_map(|cpu| node_of.get(&cpu).copied()).collect();
+        let cut = held.iter().map(|index| &topology.nodes[*index]);
+        if held.len() > 1
+            && let Some(node) = cut.into_iter().find(|node| !node.cpus.is_subset(&cache.shared_by))
+        {
+            let subject = format!("who shares the {}", cache.name());
+            let says = [
+                ("the cache", format!("CPUs {}", cache.shared_by)),
+                ("its nodes", format!("CPUs {} in node {}, and others elsewhere", node.cpus, node.id)),
+            ];
+            found.entry(cache.name()).or_insert_with(|| Disagreement::between(&subject, says));
+        }
+    }
+    found.into_values().collect()
 }

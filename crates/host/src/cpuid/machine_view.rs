@@ -11,7 +11,6 @@ use raw_cpuid::{CpuIdReader, Hypervisor};
 use super::caches::{ClaimedCache, Sharers};
 use super::levels::Place;
 use super::{Leaves, caches, claims, flags, tlb};
-use crate::describe::crosscheck;
 
 /// Describes the machine; its CPU numbers are those of the dump.
 pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
@@ -27,7 +26,7 @@ pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
     }
     let topology = topology(&answering, &places);
     let mut disagreements = claims::contradictions(&answering, &places);
-    disagreements.extend(crosscheck::caches_cut_by_nodes(&topology));
+    disagreements.extend(claims::caches_cut_by_nodes(&topology));
     Machine {
         identity: first.map(|leaves| identity(leaves)).unwrap_or_default(),
         topology,
@@ -125,17 +124,7 @@ fn nodes(places: &BTreeMap<CpuId, Place>) -> Vec<Node> {
         let Some(node) = place.node else { return Vec::new() };
         cpus.entry(NodeId(node)).or_default().insert(*cpu);
     }
-    cpus.into_iter()
-        .map(|(id, cpus)| Node {
-            id,
-            cpus,
-            memory_bytes: None,
-            free_bytes: None,
-            distances: Vec::new(),
-            attributes: Vec::new(),
-            side_caches: Vec::new(),
-        })
-        .collect()
+    cpus.into_iter().map(|(id, cpus)| Node { id, cpus, ..Node::default() }).collect()
 }
 
 /// The cache instances of a dump, each CPU speaking for itself.

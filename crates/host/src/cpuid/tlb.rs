@@ -16,7 +16,7 @@ const PAGE_1G: Bytes = Bytes(1 << 30);
 /// The most subleaves of leaf 18H read.
 const SUBLEAVES_MAX: u32 = 32;
 
-/// A row of the table of leaf 2: descriptor, level, kind, pages, entries, ways (0 is full, `None` is untold).
+/// A row of the table of leaf 2: descriptor, level, kind, pages, entries, ways (0 is full, `None` is unknown).
 type Descriptor = (u8, u8, TlbKind, &'static [Bytes], u32, Option<u32>);
 
 /// The TLB descriptors of leaf 2. Intel SDM vol. 2A, table "Encoding of CPUID Leaf 2 Descriptors".

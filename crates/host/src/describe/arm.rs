@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use machine::{ArmCpus, ArmSignature, CpuId, CpuSet, Disagreement, Machine, Vendor, arm_name};
 
-use super::cpuinfo::CpuInfo;
-use super::source::{CPU_FOLDER, Source};
+use super::source::{CPU_FOLDER, CpuInfo, Source};
+use crate::root::hexadecimal;
 
 /// Registers of a CPU, below its folder: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
 const REGISTERS: &str = "regs/identification";
@@ -20,13 +20,13 @@ pub(super) fn fill(source: &Source<'_>, info: &CpuInfo, machine: &mut Machine) {
     let mut contradictions: BTreeMap<(ArmSignature, ArmSignature), CpuSet> = BTreeMap::new();
     let (mut silent, mut without_register) = (CpuSet::default(), CpuSet::default());
     for cpu in online.iter() {
-        let (register, told) = (register(source, cpu), of_cpuinfo(info, cpu));
-        if let (Some(register), Some(told)) = (register, told)
-            && register.midr() != told.midr()
+        let (register, listed) = (register(source, cpu), of_cpuinfo(info, cpu));
+        if let (Some(register), Some(listed)) = (register, listed)
+            && register.midr() != listed.midr()
         {
-            contradictions.entry((register, told)).or_default().insert(cpu);
+            contradictions.entry((register, listed)).or_default().insert(cpu);
         }
-        let Some(signature) = register.or(told) else {
+        let Some(signature) = register.or(listed) else {
             silent.insert(cpu);
             continue;
         };
@@ -38,9 +38,9 @@ pub(super) fn fill(source: &Source<'_>, info: &CpuInfo, machine: &mut Machine) {
     if groups.is_empty() {
         return;
     }
-    for ((register, told), cpus) in contradictions {
+    for ((register, listed), cpus) in contradictions {
         let says = |signature: ArmSignature| format!("{signature} (MIDR {:#010x})", signature.midr());
-        let sources = [("sysfs", says(register)), ("/proc/cpuinfo", says(told))];
+        let sources = [("sysfs", says(register)), ("/proc/cpuinfo", says(listed))];
         source.disagree(Disagreement::between(&format!("who CPUs {cpus} are"), sources));
     }
     note_absences(source, machine, &silent, &without_register);
@@ -98,10 +98,6 @@ fn of_cpuinfo(info: &CpuInfo, cpu: CpuId) -> Option<ArmSignature> {
         revision: value("CPU revision")?.parse().ok()?,
         repairs: None,
     })
-}
-
-fn hexadecimal(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// Who made the CPUs: the name of the first, or its number.

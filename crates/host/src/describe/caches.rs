@@ -29,7 +29,7 @@ pub(super) fn read(source: &Source<'_>, around: &Around<'_>) -> Vec<Cache> {
     let mut found: BTreeMap<Name, Instances> = BTreeMap::new();
     for cpu in around.online.iter() {
         let folder = format!("{CPU_FOLDER}/cpu{cpu}/cache");
-        for index in source.numbered(&folder, "index") {
+        for index in source.root().numbers(&folder, "index") {
             let folder = format!("{folder}/index{index}");
             if let Some(name) = name(source, &folder) {
                 found.entry(name).or_default().claim(source, around, cpu, folder);
@@ -38,8 +38,8 @@ pub(super) fn read(source: &Source<'_>, around: &Around<'_>) -> Vec<Cache> {
     }
     let mut caches = Vec::new();
     for (name, mut instances) in found {
-        instances.tell_disputes(source, name);
-        instances.settle_untold(source, around, name);
+        instances.report_disputes(source, name);
+        instances.settle_unclaimed(source, around, name);
         caches.extend(instances.found.into_iter().map(|instance| cache(source, name, instance)));
     }
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.shared_by.first()));
@@ -93,8 +93,8 @@ struct Instances {
     found: Vec<Instance>,
     /// Which of them a CPU uses.
     of_cpu: BTreeMap<CpuId, usize>,
-    /// CPUs whose sharers are not told or not believed, with their folders.
-    untold: Vec<(CpuId, String)>,
+    /// CPUs whose sharers are not known or not believed, with their folders.
+    unclaimed: Vec<(CpuId, String)>,
     /// What contradicts each other, by who does: the first CPU that has it, what both say, how many CPUs have it.
     disputes: BTreeMap<[String; 2], (CpuId, [String; 2], usize)>,
 }
@@ -103,12 +103,12 @@ impl Instances {
     /// What one CPU says of its cache.
     fn claim(&mut self, source: &Source<'_>, around: &Around<'_>, cpu: CpuId, folder: String) {
         const FILES: [&str; 2] = ["shared_cpu_map", "shared_cpu_list"];
-        let told = |cpus: Option<CpuSet>| {
+        let named = |cpus: Option<CpuSet>| {
             let cpus = cpus?.intersection(around.online);
             (!cpus.is_empty()).then_some(cpus)
         };
-        let map = told(source.cpu_mask(&format!("{folder}/{}", FILES[0])));
-        let list = told(source.cpu_list(&format!("{folder}/{}", FILES[1])));
+        let map = named(source.cpu_mask(&format!("{folder}/{}", FILES[0])));
+        let list = named(source.cpu_list(&format!("{folder}/{}", FILES[1])));
         if let (Some(map), Some(list)) = (&map, &list)
             && map != list
         {
@@ -123,7 +123,7 @@ impl Instances {
                 Some((against, says)) => self.dispute(cpu, [file, &against], [format!("CPUs {cpus}"), says]),
             }
         }
-        self.untold.push((cpu, folder));
+        self.unclaimed.push((cpu, folder));
     }
 
     /// Why a set of sharers is not believed: what it is against, and what that says.
@@ -159,8 +159,8 @@ impl Instances {
         self.disputes.entry(sources.map(str::to_owned)).or_insert((cpu, says, 0)).2 += 1;
     }
 
-    /// Tells of what contradicts each other, once for each kind.
-    fn tell_disputes(&self, source: &Source<'_>, name: Name) {
+    /// Reports what contradicts each other, once for each kind.
+    fn report_disputes(&self, source: &Source<'_>, name: Name) {
         for ([first, second], (cpu, [says, against], count)) in &self.disputes {
             let others = if *count > 1 { format!(" and {} other CPUs", count - 1) } else { String::new() };
             let subject = format!("who shares the {} of CPU {cpu}{others}", short_name(name));
@@ -171,16 +171,16 @@ impl Instances {
         }
     }
 
-    /// Gives CPUs of which no other CPU told one instance for each core: more cannot be there.
-    fn settle_untold(&mut self, source: &Source<'_>, around: &Around<'_>, name: Name) {
-        let untold = std::mem::take(&mut self.untold);
+    /// Gives CPUs of which no other CPU names one instance for each core: more cannot be there.
+    fn settle_unclaimed(&mut self, source: &Source<'_>, around: &Around<'_>, name: Name) {
+        let unclaimed = std::mem::take(&mut self.unclaimed);
         let left: BTreeMap<CpuId, String> =
-            untold.into_iter().filter(|(cpu, _)| !self.of_cpu.contains_key(cpu)).collect();
+            unclaimed.into_iter().filter(|(cpu, _)| !self.of_cpu.contains_key(cpu)).collect();
         if left.is_empty() {
             return;
         }
         source.note(format!(
-            "{CPU_FOLDER} does not tell which of CPUs {} share an {}; one for each core is assumed",
+            "{CPU_FOLDER} does not show which of CPUs {} share an {}; one for each core is assumed",
             left.keys().copied().collect::<CpuSet>(),
             short_name(name)
         ));
@@ -204,7 +204,7 @@ mod tests {
 
     const CASES: [Case; 6] = [
         ([("3", "0-1"), ("3", "0-1"), ("c", "2-3"), ("c", "2-3")], &["0-1", "2-3"], 0),
-        // Nothing is told: as many as there may be.
+        // Nothing is named: as many as there may be.
         ([("0", ""); 4], &["0?", "1?", "2?", "3?"], 0),
         // A neighbour tells, or the list.
         ([("0", ""), ("3", ""), ("0", "2-3"), ("c", "")], &["0-1", "2-3"], 0),

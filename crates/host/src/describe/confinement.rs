@@ -1,10 +1,11 @@
-//! Which CPUs and nodes this process may use: control groups (both versions), cpusets and affinity.
+//! What confines this process: control groups (both versions), cpusets and affinity; limits of memory and CPU time; its container.
 
 use std::collections::BTreeSet;
 
-use machine::{CpuSet, NodeId, Topology};
+use machine::{Bytes, Container, CpuSet, Limits, NodeId, Topology};
 
-use super::source::{Source, node_list};
+use super::source::{Source, meminfo_bytes, node_list};
+use crate::root::value_of;
 
 /// Where a hierarchy of control groups is mounted, and where in it this process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,10 +96,9 @@ pub(super) fn fill(source: &Source<'_>, topology: &mut Topology) {
         restrict(cpus, nodes);
     }
     let status = source.text("/proc/self/status").unwrap_or_default();
-    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     restrict(
-        value("Cpus_allowed_list:").and_then(|list| CpuSet::from_list(list).ok()),
-        value("Mems_allowed_list:").and_then(node_list),
+        value_of(&status, "Cpus_allowed_list").and_then(|list| CpuSet::from_list(list).ok()),
+        value_of(&status, "Mems_allowed_list").and_then(node_list),
     );
     if cpus.is_empty() && !topology.cpus.is_empty() {
         source.note(
@@ -108,6 +108,106 @@ pub(super) fn fill(source: &Source<'_>, topology: &mut Topology) {
     }
     topology.allowed = cpus;
     topology.allowed_nodes = nodes;
+}
+
+/// Reads the limits of the tightest control group, of the address space, and the memory still available.
+pub(super) fn limits(source: &Source<'_>) -> Limits {
+    let meminfo = source.text("/proc/meminfo").unwrap_or_default();
+    Limits {
+        cgroup_memory_bytes: memory(source),
+        cgroup_millicpus: millicpus(source),
+        available_memory_bytes: meminfo_bytes(&meminfo, "MemAvailable"),
+        address_space_bytes: address_space(source),
+    }
+}
+
+/// The least memory limit of this process's groups. Version 1 writes a huge number, near 2^63, for no limit.
+fn memory(source: &Source<'_>) -> Option<Bytes> {
+    const UNLIMITED_BYTES: u64 = 1 << 62;
+    groups(source, "memory")
+        .iter()
+        .flat_map(|group| {
+            let file = if group.unified { "memory.max" } else { "memory.limit_in_bytes" };
+            group.folders().into_iter().filter_map(move |folder| source.word(&format!("{folder}/{file}")))
+        })
+        .filter_map(|text| text.parse::<u64>().ok())
+        .filter(|limit| *limit < UNLIMITED_BYTES)
+        .min()
+        .map(Bytes)
+}
+
+/// The least CPU bandwidth of this process's groups, in thousandths of a CPU.
+fn millicpus(source: &Source<'_>) -> Option<u64> {
+    let share = |quota: &str, period: &str| -> Option<u64> {
+        let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok()?);
+        quota.checked_mul(1000)?.checked_div(period)
+    };
+    groups(source, "cpu")
+        .iter()
+        .flat_map(|group| group.folders().into_iter().map(|folder| (group.unified, folder)))
+        .filter_map(|(unified, folder)| {
+            if unified {
+                let text = source.word(&format!("{folder}/cpu.max"))?;
+                let (quota, period) = text.split_once(' ')?;
+                share(quota, period.trim())
+            } else {
+                let value = |name: &str| source.word(&format!("{folder}/{name}"));
+                share(&value("cpu.cfs_quota_us")?, &value("cpu.cfs_period_us")?)
+            }
+        })
+        .min()
+}
+
+/// The soft limit in the row `Max address space` of `/proc/self/limits`.
+fn address_space(source: &Source<'_>) -> Option<Bytes> {
+    let limits = source.text("/proc/self/limits")?;
+    let row = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    row.split_whitespace().next()?.parse().ok().map(Bytes)
+}
+
+/// Files that an engine puts into each of its containers.
+const MARKERS: [(&str, &str); 3] =
+    [("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/run/systemd/container", "unknown")];
+
+/// Parts of control group paths and the engine that makes them.
+const GROUP_NAMES: [(&str, &str); 6] = [
+    ("kubepods", "kubernetes"),
+    ("libpod", "podman"),
+    ("docker", "docker"),
+    ("/lxc", "lxc"),
+    ("machine.slice/systemd-nspawn", "systemd-nspawn"),
+    ("garden", "garden"),
+];
+
+/// The container this process is in, and what gave it away.
+pub(super) fn container(source: &Source<'_>) -> Option<Container> {
+    from_environment(source).or_else(|| from_markers(source)).or_else(|| from_groups(source))
+}
+
+/// systemd's convention: the first process of a container has `container=KIND` in its environment.
+fn from_environment(source: &Source<'_>) -> Option<Container> {
+    ["/proc/1/environ", "/proc/self/environ"].iter().find_map(|path| {
+        // Not being allowed to read another process's environment is normal and worth no note.
+        let environment = source.root().read(path).ok()?;
+        let kind = environment.split('\0').find_map(|entry| entry.strip_prefix("container="))?;
+        let kind = kind.chars().filter(|letter| !letter.is_control()).take(40).collect();
+        Some(Container { kind, evidence: format!("container= in {path}") })
+    })
+}
+
+fn from_markers(source: &Source<'_>) -> Option<Container> {
+    MARKERS.iter().find(|(path, _)| source.root().exists(path)).map(|(path, kind)| {
+        let named = source.word(path).filter(|text| *kind == "unknown" && text.len() <= 40);
+        Container { kind: named.unwrap_or_else(|| (*kind).to_owned()), evidence: (*path).to_owned() }
+    })
+}
+
+fn from_groups(source: &Source<'_>) -> Option<Container> {
+    ["/proc/self/cgroup", "/proc/1/cgroup"].iter().find_map(|path| {
+        let text = source.text(path)?;
+        let (_, kind) = GROUP_NAMES.iter().find(|(name, _)| text.contains(name))?;
+        Some(Container { kind: (*kind).to_owned(), evidence: (*path).to_owned() })
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use machine::{CoreKind, CpuId, Disagreement, Machine, Topology, Vendor};
+use machine::{CoreKind, CpuId, Disagreement, Machine, Vendor};
 
-use super::cpuinfo::CpuInfo;
+use super::source::CpuInfo;
 use crate::Cpuid;
 
 /// Where the two sources contradict each other; what only one of them tells is no contradiction.
@@ -52,32 +52,6 @@ pub(super) fn compare(machine: &Machine, claimed: &Machine, cpuid: &Cpuid) -> Ve
         }
     }
     found
-}
-
-/// Caches that hold parts of several nodes, none of them whole: sharers or nodes are wrong. Nodes are the first that goes wrong by a
-/// wrong reading of APIC ids.
-pub(crate) fn caches_cut_by_nodes(topology: &Topology) -> Vec<Disagreement> {
-    let mut node_of: BTreeMap<CpuId, usize> = BTreeMap::new();
-    for (index, node) in topology.nodes.iter().enumerate() {
-        node_of.extend(node.cpus.iter().map(|cpu| (cpu, index)));
-    }
-    let mut found: BTreeMap<String, Disagreement> = BTreeMap::new();
-    for cache in &topology.caches {
-        let held: BTreeSet<usize> =
-            cache.shared_by.iter().filter_map(|cpu| node_of.get(&cpu).copied()).collect();
-        let cut = held.iter().map(|index| &topology.nodes[*index]);
-        if held.len() > 1
-            && let Some(node) = cut.into_iter().find(|node| !node.cpus.is_subset(&cache.shared_by))
-        {
-            let subject = format!("who shares the {}", cache.name());
-            let says = [
-                ("the cache", format!("CPUs {}", cache.shared_by)),
-                ("its nodes", format!("CPUs {} in node {}, and others elsewhere", node.cpus, node.id)),
-            ];
-            found.entry(cache.name()).or_insert_with(|| Disagreement::between(&subject, says));
-        }
-    }
-    found.into_values().collect()
 }
 
 fn listed(sizes: &BTreeSet<u64>) -> String {

@@ -2,8 +2,8 @@
 
 use machine::{Identity, Vendor};
 
-use super::cpuinfo::CpuInfo;
-use super::source::Source;
+use super::source::{CpuInfo, Source};
+use crate::root::hexadecimal;
 use crate::smbios;
 
 /// Where firmware's description of board and system is.
@@ -94,10 +94,6 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         bios_date: described(source, &["bios_date"]),
         memory_modules: smbios::memory_modules(&smbios::table(source.root())),
     }
-}
-
-fn hexadecimal(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
 /// The DMI values that are there, joined by blanks.

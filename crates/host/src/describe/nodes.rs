@@ -19,7 +19,7 @@ pub(super) struct Numa {
 
 /// Reads all nodes that are believed.
 pub(super) fn read(source: &Source<'_>, online: &CpuSet) -> Numa {
-    let ids: Vec<NodeId> = source.numbered(NODE_FOLDER, "node").into_iter().map(NodeId).collect();
+    let ids: Vec<NodeId> = source.root().numbers(NODE_FOLDER, "node").into_iter().map(NodeId).collect();
     if ids.is_empty() {
         source.note(format!("{NODE_FOLDER} names no node: how many NUMA nodes there are is unknown"));
     }
@@ -71,20 +71,13 @@ fn attribute(source: &Source<'_>, id: NodeId, access_class: u32) -> Option<Memor
     let value = |name: &str| source.number::<u64>(&format!("{folder}/{name}"));
     let attribute = MemoryAttribute {
         access_class,
-        initiators: source.numbered(&folder, "node").into_iter().map(NodeId).collect(),
+        initiators: source.root().numbers(&folder, "node").into_iter().map(NodeId).collect(),
         read_latency_ns: value("read_latency"),
         write_latency_ns: value("write_latency"),
         read_bandwidth_mb_per_s: value("read_bandwidth"),
         write_bandwidth_mb_per_s: value("write_bandwidth"),
     };
-    let empty = MemoryAttribute {
-        access_class,
-        initiators: Vec::new(),
-        read_latency_ns: None,
-        write_latency_ns: None,
-        read_bandwidth_mb_per_s: None,
-        write_bandwidth_mb_per_s: None,
-    };
+    let empty = MemoryAttribute { access_class, ..MemoryAttribute::default() };
     (attribute != empty).then_some(attribute)
 }
 
@@ -92,7 +85,8 @@ fn attribute(source: &Source<'_>, id: NodeId, access_class: u32) -> Option<Memor
 fn side_caches(source: &Source<'_>, id: NodeId) -> Vec<Bytes> {
     let folder = format!("{NODE_FOLDER}/node{id}/memory_side_cache");
     source
-        .numbered(&folder, "index")
+        .root()
+        .numbers(&folder, "index")
         .into_iter()
         .filter_map(|index| source.word(&format!("{folder}/index{index}/size")))
         .filter_map(|text| size_bytes(&text).map(Bytes))

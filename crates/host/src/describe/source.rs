@@ -1,10 +1,11 @@
-//! Reading single values of a root, with a note for what is there and cannot be read.
+//! Reading single values of a root, with a note for what is there and cannot be read; `/proc/cpuinfo`, which has one block of
+//! `key : value` lines per CPU on most architectures, a common block on some.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;
 
-use machine::{Bytes, CpuSet, CpuSetError, Disagreement, NodeId};
+use machine::{Bytes, CPU_NUMBER_LIMIT, CpuId, CpuSet, CpuSetError, Disagreement, NodeId};
 
 use crate::{ReadError, Root};
 
@@ -119,19 +120,6 @@ impl<'a> Source<'a> {
     fn understood(&self, path: &str, cpus: Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
         cpus.map_err(|error| self.note(format!("{path}: {error}"))).ok()
     }
-
-    /// The numbered folders `prefixN` in a folder, ascending.
-    pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
-        let mut numbers: Vec<u32> = self
-            .root
-            .list(folder)
-            .iter()
-            .filter_map(|name| name.strip_prefix(prefix).and_then(|digits| digits.parse().ok()))
-            .collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
 }
 
 /// The start of a text, for a message.
@@ -166,6 +154,65 @@ pub(super) fn node_list(text: &str) -> Option<BTreeSet<NodeId>> {
     CpuSet::from_list(text).ok().map(|numbers| numbers.iter().map(|number| NodeId(number.0)).collect())
 }
 
+/// The lines of `/proc/cpuinfo`, by CPU.
+#[derive(Debug, Default)]
+pub(crate) struct CpuInfo {
+    /// Lines outside any CPU's block: s390 and PowerPC put the machine there.
+    pub(crate) common: BTreeMap<String, String>,
+    /// The block of each CPU, by the number after `processor`.
+    pub(crate) cpus: BTreeMap<CpuId, BTreeMap<String, String>>,
+}
+
+impl CpuInfo {
+    /// Reads the file; empty where there is none.
+    pub(crate) fn read(source: &Source<'_>) -> Self {
+        source.text("/proc/cpuinfo").map(|text| Self::parse(&text)).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut info = Self::default();
+        let mut cpu = None;
+        for line in text.lines() {
+            let Some((key, value)) = line.split_once(':') else {
+                if line.trim().is_empty() {
+                    cpu = None;
+                }
+                continue;
+            };
+            let (key, value) = (key.trim(), value.trim());
+            // s390 writes "processor 3: version = FF, ..." on one line per CPU.
+            let number = match key.strip_prefix("processor") {
+                Some("") => value.parse().ok(),
+                Some(rest) => rest.trim().parse().ok(),
+                None => None,
+            };
+            if let Some(number) = number.filter(|number| *number < CPU_NUMBER_LIMIT) {
+                cpu = Some(CpuId(number));
+                info.cpus.entry(CpuId(number)).or_default();
+                continue;
+            }
+            let block = cpu.and_then(|cpu| info.cpus.get_mut(&cpu)).unwrap_or(&mut info.common);
+            block.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        info
+    }
+
+    /// The value of a key in the first block that has it, the common block last.
+    pub(crate) fn first(&self, key: &str) -> Option<&str> {
+        self.cpus
+            .values()
+            .find_map(|block| block.get(key))
+            .or_else(|| self.common.get(key))
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The value of a key for one CPU.
+    pub(crate) fn of(&self, cpu: CpuId, key: &str) -> Option<&str> {
+        self.cpus.get(&cpu)?.get(key).map(String::as_str)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +231,16 @@ mod tests {
         ] {
             assert_eq!(size_bytes(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn blocks_belong_to_their_cpus_and_the_rest_is_common() {
+        let text = "vendor_id : IBM/S390\n\nprocessor\t: 4\nmodel name\t: A: B\n\nprocessor : 7\nflags\t:\n\nHardware : X\n";
+        let info = CpuInfo::parse(text);
+        assert_eq!(info.cpus.keys().map(|cpu| cpu.0).collect::<Vec<_>>(), [4, 7]);
+        assert_eq!(info.of(CpuId(4), "model name"), Some("A: B"));
+        assert_eq!(info.first("vendor_id"), Some("IBM/S390"));
+        assert_eq!(info.first("Hardware"), Some("X"));
+        assert_eq!(info.first("flags"), None);
     }
 }

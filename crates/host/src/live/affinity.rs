@@ -1,11 +1,11 @@
 //! Pinning the calling thread to one CPU, and undoing it.
 
 use std::io;
-use std::mem;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use machine::{CpuId, CpuSet};
 
-use super::thread_error::ThreadError;
+use super::threads::{ThreadError, start_thread};
 use crate::answer::done;
 
 /// Why a thread is not on its CPU.
@@ -26,30 +26,22 @@ pub enum AffinityError {
     NoThread(#[from] ThreadError),
 }
 
-fn current_mask() -> libc::cpu_set_t {
-    // SAFETY: an all-zero cpu_set_t is the empty set.
-    let mut mask: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: pid 0 is the calling thread, the mask is valid for the size given.
-    let status = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut mask) };
-    if status != 0 {
-        // More than 1024 CPUs: the mask is too small; the caller sees an empty set and pins by trial.
-        // SAFETY: as above.
-        mask = unsafe { mem::zeroed() };
-    }
-    mask
-}
-
-fn mask_to_set(mask: &libc::cpu_set_t) -> CpuSet {
-    (0..libc::CPU_SETSIZE.unsigned_abs())
-        // SAFETY: the index is below CPU_SETSIZE.
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, mask) })
-        .map(CpuId)
-        .collect()
-}
+/// Bits of a word of a mask of CPUs.
+const WORD_BITS: u32 = usize::BITS;
+/// A mask of all CPUs that a [`CpuSet`] can hold: the 1024 of a `cpu_set_t` are too few for some machines.
+type Mask = [usize; (machine::CPU_NUMBER_LIMIT / WORD_BITS) as usize];
 
 /// The CPUs the calling thread may run on now.
 pub fn allowed_cpus() -> CpuSet {
-    mask_to_set(&current_mask())
+    let mut mask: Mask = [0; _];
+    // SAFETY: pid 0 is the calling thread, the mask is valid for the size given. A refusal leaves the empty set.
+    unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
+    let of_word = |(index, word): (usize, usize)| {
+        (0..WORD_BITS)
+            .filter(move |bit| word >> bit & 1 == 1)
+            .map(move |bit| CpuId(index as u32 * WORD_BITS + bit))
+    };
+    mask.into_iter().enumerate().filter(|(_, word)| *word != 0).flat_map(of_word).collect()
 }
 
 /// The CPU the calling thread runs on at this moment.
@@ -57,6 +49,18 @@ pub fn current_cpu() -> Option<CpuId> {
     // SAFETY: no arguments, no memory.
     let cpu = unsafe { libc::sched_getcpu() };
     u32::try_from(cpu).ok().map(CpuId)
+}
+
+/// Starts a thread that will pin itself to a CPU and ends within the scope.
+///
+/// # Errors
+/// The kernel has no room for one more.
+pub fn start_on<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    cpu: CpuId,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, R>, AffinityError> {
+    Ok(start_thread(scope, format_args!("a thread for CPU {cpu}"), work)?)
 }
 
 /// The calling thread stays on one CPU until this is dropped; then it may run where it could before.
@@ -68,34 +72,24 @@ pub struct Pinned {
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
-pub(super) fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
-    // SAFETY: an all-zero cpu_set_t is the empty set.
-    let mut mask: libc::cpu_set_t = unsafe { mem::zeroed() };
-    for cpu in cpus.iter() {
-        if cpu.0 >= libc::CPU_SETSIZE.unsigned_abs() {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        }
-        // SAFETY: the index is below CPU_SETSIZE.
-        unsafe { libc::CPU_SET(cpu.0 as usize, &mut mask) };
-    }
-    // SAFETY: pid 0 is the calling thread, the mask is valid for the size given.
-    done(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const mask) })
+/// Binds the calling thread to CPUs; allocates nothing.
+pub(super) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    set_task_affinity(0, cpus)
 }
 
-/// Binds any thread of the machine to CPUs, also beyond the 1024 of a `cpu_set_t`; 0 is the calling thread.
+/// Binds any thread of the machine to CPUs; 0 is the calling thread. Allocates nothing.
 ///
 /// # Errors
 /// What the kernel said: no such thread, not allowed, or none of the CPUs is one it may use.
 pub fn set_task_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
-    let bits = usize::BITS;
-    let last = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
-    let mut mask = vec![0_usize; (last / bits + 1) as usize];
+    let mut mask: Mask = [0; _];
     for cpu in cpus.iter() {
-        mask[(cpu.0 / bits) as usize] |= 1 << (cpu.0 % bits);
+        *mask.get_mut((cpu.0 / WORD_BITS) as usize).ok_or(io::ErrorKind::InvalidInput)? |=
+            1 << (cpu.0 % WORD_BITS);
     }
     let thread = libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the kernel reads as many bytes as the mask has, and writes none.
-    done(unsafe { libc::sched_setaffinity(thread, size_of_val(mask.as_slice()), mask.as_ptr().cast()) })
+    done(unsafe { libc::sched_setaffinity(thread, size_of::<Mask>(), mask.as_ptr().cast()) })
 }
 
 impl Pinned {

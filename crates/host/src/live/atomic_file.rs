@@ -83,19 +83,19 @@ fn write_and_sync(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes a directory that did not exist; if `wanted` is taken, `wanted-2`, `wanted-3` and so on.
+/// Makes a directory that did not exist; if `preferred` is taken, `preferred-2`, `preferred-3` and so on.
 ///
 /// # Errors
 /// `WriteError::Directory` if the parent does not exist or may not be written.
-pub fn create_directory_anew(wanted: &Path) -> Result<PathBuf, WriteError> {
+pub fn create_directory_anew(preferred: &Path) -> Result<PathBuf, WriteError> {
     /// More runs than this within one second are not runs.
     const TRIES: u32 = 1000;
-    let mut path = wanted.to_owned();
+    let mut path = preferred.to_owned();
     for number in 2..TRIES {
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mut name = wanted.as_os_str().to_owned();
+                let mut name = preferred.as_os_str().to_owned();
                 name.push(format!("-{number}"));
                 path = PathBuf::from(name);
             }
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn a_taken_directory_gets_a_number() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let wanted = directory.path().join("run");
-        let first = create_directory_anew(&wanted).expect("writable");
-        let second = create_directory_anew(&wanted).expect("writable");
-        assert_eq!(first, wanted);
+        let preferred = directory.path().join("run");
+        let first = create_directory_anew(&preferred).expect("writable");
+        let second = create_directory_anew(&preferred).expect("writable");
+        assert_eq!(first, preferred);
         assert!(second.to_string_lossy().ends_with("run-2"));
     }
 }

@@ -7,16 +7,16 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::ThreadError;
+use super::event::wait_for_any;
 use super::handover::Handover;
+use super::handover::MemoryFile;
 use super::interrupt::pending_signal;
-use super::memory_file::memory_file;
-use super::poll::wait_for_any;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 use crate::answer::{done, number, owned};
 
@@ -88,7 +88,6 @@ pub enum ChildError {
     /// It could not be started.
     #[error("cannot start {program}: {source}; check its name, PATH and permissions")]
     Start {
-        /// The program.
         program: String,
         /// What the operating system said.
         source: io::Error,
@@ -99,7 +98,6 @@ pub enum ChildError {
     /// It was started and cannot be followed.
     #[error("cannot wait for {program}: {source}")]
     Wait {
-        /// The program.
         program: String,
         /// What the operating system said.
         source: io::Error,
@@ -155,10 +153,15 @@ pub fn run_helper(
     observe_as(command, &[], ChildOutput::Discard, Some(limit), Some(helper), observe)
 }
 
-/// From now on this process is killed when the one that started it ends; at once if it has.
-pub fn end_with(parent: u32) {
+/// From now on this process is killed when the thread that started it ends. Async-signal-safe.
+pub(super) fn die_with_parent() {
     // SAFETY: this prctl takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+}
+
+/// From now on this process is killed when the one that started it ends; at once if it has.
+pub fn end_with(parent: u32) {
+    die_with_parent();
     // A parent that ended before the line above sends no signal.
     if std::os::unix::process::parent_id() != parent {
         std::process::exit(libc::EXIT_FAILURE);
@@ -237,30 +240,29 @@ fn observe_as(
         page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
         left_processes: is_group_alive(pid),
-        output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
-        errors: kept.errors.map(|file| contents(&file, kept.errors_bytes_max)).unwrap_or_default(),
+        output: kept.output.and_then(|file| file.end(OUTPUT_KEPT_BYTES).ok()).unwrap_or_default(),
+        errors: kept.errors.and_then(|file| file.end(kept.errors_bytes_max).ok()).unwrap_or_default(),
     })
 }
 
 /// Where output is kept: memory without a name, so that no reader has to run beside the child.
 struct Kept {
-    output: Option<OwnedFd>,
-    errors: Option<OwnedFd>,
+    output: Option<MemoryFile>,
+    errors: Option<MemoryFile>,
     errors_bytes_max: usize,
 }
 
 impl Kept {
     fn new(command: &mut Command, output: ChildOutput) -> io::Result<Self> {
         if output == ChildOutput::Show {
-            let shown = io::stderr();
-            command.stdout(duplicate(shown.as_raw_fd())?).stderr(Stdio::inherit());
+            command.stdout(io::stderr().as_fd().try_clone_to_owned()?).stderr(Stdio::inherit());
             return Ok(Self { output: None, errors: None, errors_bytes_max: 0 });
         }
-        let errors = memory_file()?;
-        command.stderr(errors.try_clone()?);
-        let kept = (output == ChildOutput::Capture).then(memory_file).transpose()?;
+        let errors = MemoryFile::new()?;
+        command.stderr(errors.shared()?);
+        let kept = (output == ChildOutput::Capture).then(MemoryFile::new).transpose()?;
         match &kept {
-            Some(file) => command.stdout(file.try_clone()?),
+            Some(file) => command.stdout(file.shared()?),
             None => command.stdout(Stdio::null()),
         };
         let errors_bytes_max = if kept.is_some() { OUTPUT_KEPT_BYTES } else { ERRORS_KEPT_BYTES };
@@ -271,47 +273,10 @@ impl Kept {
     fn forget_all_but_the_end(&self) {
         for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, self.errors_bytes_max)] {
             if let Some(file) = file {
-                forget_all_but(file, bytes_max + FORGOTTEN_AT_ONCE_BYTES);
+                file.forget_all_but(bytes_max + FORGOTTEN_AT_ONCE_BYTES);
             }
         }
     }
-}
-
-/// Makes a hole of what lies before the last `bytes_max` bytes of a memory file, once it is of some size.
-fn forget_all_but(file: &OwnedFd, bytes_max: usize) {
-    let over = size(file) - libc::off_t::try_from(bytes_max).unwrap_or(libc::off_t::MAX);
-    if over > 0 {
-        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: the descriptor is open, and fallocate takes numbers only. Where it fails memory stays taken, as before.
-        unsafe { libc::fallocate(file.as_raw_fd(), how, 0, over) };
-    }
-}
-
-/// Bytes of a file; 0 if the kernel does not say.
-fn size(file: &OwnedFd) -> libc::off_t {
-    // SAFETY: an all-zero stat is plain numbers.
-    let mut status: libc::stat = unsafe { mem::zeroed() };
-    // SAFETY: the descriptor is open and `status` is valid to fill.
-    let outcome = unsafe { libc::fstat(file.as_raw_fd(), &raw mut status) };
-    if outcome == 0 { status.st_size } else { 0 }
-}
-
-fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl takes numbers only here.
-    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
-    owned(copy)
-}
-
-/// The last `bytes_max` bytes of a memory file.
-fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
-    let size = size(file);
-    let bytes = usize::try_from(size).unwrap_or(0).min(bytes_max);
-    let from = size - libc::off_t::try_from(bytes).unwrap_or(0);
-    let mut text = vec![0_u8; bytes];
-    // SAFETY: the descriptor is open and the buffer holds that many bytes.
-    let read = unsafe { libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), bytes, from) };
-    text.truncate(usize::try_from(read).unwrap_or(0));
-    text
 }
 
 /// Waits until the child is dead but not yet reaped; `Some` if it has to be killed first.
@@ -430,16 +395,16 @@ mod tests {
 
     #[test]
     fn of_what_a_program_prints_the_end_is_kept_and_the_rest_freed() {
-        let file = memory_file().expect("a memory file");
-        let mut writer = std::fs::File::from(file.try_clone().expect("a second descriptor"));
+        let file = MemoryFile::new().expect("a memory file");
+        let mut writer = std::fs::File::from(file.shared().expect("a second descriptor"));
         let line = vec![b'y'; 1 << 16];
         for _ in 0..64 {
             std::io::Write::write_all(&mut writer, &line).expect("memory is left");
         }
         std::io::Write::write_all(&mut writer, b"metric 5").expect("memory is left");
-        forget_all_but(&file, 1 << 16);
-        assert_eq!(size(&file), (64 << 16) + 8);
-        assert_eq!(contents(&file, 8), b"metric 5");
+        file.forget_all_but(1 << 16);
+        assert_eq!(file.bytes(), (64 << 16) + 8);
+        assert_eq!(file.end(8).expect("readable"), b"metric 5");
         let blocks = std::os::unix::fs::MetadataExt::blocks(&writer.metadata().expect("it is open"));
         assert!(blocks * 512 <= 3 << 16, "{blocks} blocks are taken");
     }

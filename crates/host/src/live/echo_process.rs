@@ -2,7 +2,7 @@
 //! spaces where both run on one CPU.
 //!
 //! The child is a bare fork of the calling thread: it has that thread's CPUs, speculation controls and scheduling
-//! without being told, and starting it takes less than a program would. After a fork of a process with threads only
+//! without being set, and starting it takes less than a program would. After a fork of a process with threads only
 //! async-signal-safe calls are allowed, so the child does nothing but close, read, write and end. It ends at the end of
 //! its pipe, and by a signal of the kernel when the thread that started it ends, whatever ended that.
 
@@ -10,7 +10,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 
-use super::child::reap;
+use super::child::{die_with_parent, reap};
 
 /// What is sent to and fro.
 const BYTE: u8 = 1;
@@ -69,8 +69,7 @@ impl Drop for EchoProcess {
 /// The child's side. Allocates nothing and cannot panic: it has only one of the threads, and locks that others held
 /// stay locked.
 fn echo(parent: libc::pid_t, reader: &PipeReader, writer: &PipeWriter) -> ! {
-    // SAFETY: this prctl takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+    die_with_parent();
     // SAFETY: no arguments, cannot fail. A parent that ended before the line above sends no signal.
     let orphaned = unsafe { libc::getppid() } != parent;
     let ready = !orphaned && take_place(reader.as_raw_fd(), writer.as_raw_fd());

@@ -1,7 +1,8 @@
-//! An event that one thread signals and another waits for: eventfd(2), the cheapest way to wake a thread by file descriptor.
+//! Waiting: for an event that another thread signals (eventfd(2), the cheapest way to wake a thread by file descriptor), and for files.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::answer::{number, owned};
 
@@ -42,6 +43,24 @@ impl Event {
     }
 }
 
+/// Waits until one of these has something to be read (`true`), or the time is over, or a signal comes.
+///
+/// # Errors
+/// What the kernel said to poll(2).
+pub fn wait_for_any(files: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::Result<bool> {
+    let poll =
+        |file: &BorrowedFd<'_>| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut polls: Vec<libc::pollfd> = files.iter().map(poll).collect();
+    // Rounded up: what is left of less than a millisecond must not become a loop without pause.
+    let milliseconds = |time: Duration| libc::c_int::try_from(time.as_nanos().div_ceil(1_000_000));
+    let timeout_ms = patience.map_or(-1, |time| milliseconds(time).unwrap_or(libc::c_int::MAX));
+    // SAFETY: as many valid pollfds as the count says.
+    match number(unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout_ms) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        ready => ready.map(|count| count > 0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -51,8 +70,8 @@ mod tests {
     #[test]
     fn a_thread_that_waits_is_woken() {
         let [there, back] = [Event::new(), Event::new()].map(|event| Arc::new(event.expect("a descriptor")));
-        let (heard, answer) = (there.clone(), back.clone());
-        let thread = std::thread::spawn(move || heard.wait().and_then(|()| answer.signal()));
+        let (signal, answer) = (there.clone(), back.clone());
+        let thread = std::thread::spawn(move || signal.wait().and_then(|()| answer.signal()));
         there.signal().expect("it takes a signal");
         back.wait().expect("it answers");
         thread.join().expect("it ends").expect("no error");

@@ -8,8 +8,8 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
-use super::child::reap;
-use super::poll::wait_for_any;
+use super::child::{die_with_parent, reap};
+use super::event::wait_for_any;
 
 /// How a forked child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +48,8 @@ pub fn in_forked_child<const N: usize>(work: fn(&mut [u64; N]), limit: Duration)
 
 /// The child's side.
 fn answer<const N: usize>(work: fn(&mut [u64; N]), writer: &PipeWriter) -> ! {
-    // SAFETY: this prctl takes numbers only. The child ends with the thread that started it.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
-    // SAFETY: as above. Its end by a signal is a result and leaves no core file.
+    die_with_parent();
+    // SAFETY: this prctl takes numbers only. Its end by a signal is a result and leaves no core file.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong) };
     // SAFETY: numbers only. The handlers of the parent's language runtime look for overflown stacks.
     unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
@@ -84,7 +83,7 @@ fn await_numbers<const N: usize>(mut reader: PipeReader, deadline: Instant) -> F
     Forked::Numbers(numbers)
 }
 
-/// Ends the child, if it has not ended, and waits for it; its signal is told if it said nothing else.
+/// Ends the child, if it has not ended, and waits for it; its signal is reported if it said nothing else.
 fn bury<const N: usize>(child: libc::pid_t, said: Forked<N>) -> Forked<N> {
     if said == Forked::TimedOut {
         // SAFETY: a signal to our own child, which nobody else waits for, so that its number is still its own.

@@ -120,7 +120,7 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // What cannot be taken away is in a folder for such things, and nobody is left to be told.
+        // What cannot be taken away is in a folder for such things, and nobody is left to report it to.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

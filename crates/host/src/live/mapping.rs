@@ -1,16 +1,16 @@
-//! Anonymous memory with a page size asked for, and the page size really given.
+//! Anonymous memory with a page size asked for, and the page size really given; the page of this machine.
 //!
-//! What the kernel gave is read back from /proc/self/smaps: a request for huge pages is only a wish.
+//! What the kernel gave is read back from /proc/self/smaps: a request for huge pages is only a request.
 
 use std::io;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::LazyLock;
 
 use machine::Bytes;
 
 use crate::Root;
 use crate::answer::mapped;
-use crate::live::page_bytes;
 
 /// Size of a huge page on x86-64 and of the transparent kind on most others.
 const HUGE_BYTES: usize = 2 << 20;
@@ -194,7 +194,8 @@ impl Mapping {
     /// What the kernel gave, read back from /proc/self/smaps. Without that file huge pages count as not given.
     pub fn pages(&self) -> Pages {
         let address = self.start.as_ptr() as usize;
-        let given = read_proc_self("smaps")
+        let given = Root::live()
+            .read("/proc/self/smaps")
             .map_or(SmapsGiven::default(), |smaps| huge_bytes_at(&smaps, address, self.bytes));
         if self.request == PageRequest::Base {
             let share = 1.0 - (given.huge_bytes as f64 / self.bytes as f64).min(1.0);
@@ -223,11 +224,6 @@ fn map(bytes: usize, extra_flags: libc::c_int) -> io::Result<NonNull<u8>> {
     let address =
         unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     mapped(address)
-}
-
-/// Reads a file of /proc/self of the live process.
-pub(crate) fn read_proc_self(name: &str) -> Option<String> {
-    Root::live().read(&format!("/proc/self/{name}")).ok()
 }
 
 /// What smaps says about one mapping.
@@ -264,6 +260,21 @@ fn huge_bytes_at(smaps: &str, start: usize, bytes: usize) -> SmapsGiven {
 fn area_bounds(line: &str) -> Option<(usize, usize)> {
     let (first, last) = line.split_whitespace().next()?.split_once('-')?;
     Some((usize::from_str_radix(first, 16).ok()?, usize::from_str_radix(last, 16).ok()?))
+}
+
+/// The base page where the kernel does not say: that of x86, and the smallest elsewhere.
+const SMALLEST_BYTES: usize = 4096;
+
+/// Bytes of a base page.
+static PAGE_BYTES: LazyLock<usize> = LazyLock::new(|| {
+    // SAFETY: takes a number only.
+    let said = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(said).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(SMALLEST_BYTES)
+});
+
+/// Bytes of a base page of this machine.
+pub fn page_bytes() -> usize {
+    *PAGE_BYTES
 }
 
 #[cfg(test)]
@@ -312,5 +323,12 @@ mod tests {
     fn more_memory_than_an_address_space_is_refused_with_advice() {
         let error = Mapping::new(1 << 60, PageRequest::Base).expect_err("an exbibyte");
         assert!(error.to_string().contains("ulimit"));
+    }
+
+    #[test]
+    fn a_page_is_what_the_kernel_told_this_process() {
+        let machine = crate::describe(&crate::Root::live(), None);
+        let described = machine.environment.page_bytes.map(|bytes| bytes.0 as usize);
+        assert_eq!(described.unwrap_or(super::page_bytes()), super::page_bytes());
     }
 }

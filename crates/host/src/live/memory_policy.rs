@@ -53,7 +53,7 @@ pub(super) fn set_memory_policy(policy: &MemoryPolicy) -> io::Result<()> {
     let mut mask = [0_u64; MASK_WORDS];
     mask[0] = nodes;
     let (pointer, bits) = if nodes == 0 { (ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS_MAX) };
-    // SAFETY: the mask, where given, holds as many bits as the kernel is told, and it is only read.
+    // SAFETY: the mask, where given, holds as many bits as the kernel expects, and it is only read.
     done(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
@@ -64,7 +64,7 @@ pub(super) fn set_memory_policy(policy: &MemoryPolicy) -> io::Result<()> {
 pub(super) fn bind_memory(memory: &mut [u8], node: u32) -> io::Result<()> {
     let mut mask = [0_u64; MASK_WORDS];
     mask[node as usize / 64] = 1 << (node % 64);
-    // SAFETY: the memory is mapped and ours, the mask holds as many bits as the kernel is told, and both are only read.
+    // SAFETY: the memory is mapped and ours, the mask holds as many bits as the kernel expects, and both are only read.
     done(unsafe {
         libc::syscall(
             libc::SYS_mbind,
@@ -86,7 +86,7 @@ pub fn current_memory_policy() -> io::Result<MemoryPolicy> {
     let mut mode: libc::c_int = 0;
     let mut mask = [0_u64; MASK_WORDS];
     let none: *const libc::c_void = ptr::null();
-    // SAFETY: `mode` and `mask` are valid for the kernel to fill, and the mask has the bits it is told.
+    // SAFETY: `mode` and `mask` are valid for the kernel to fill, and the mask has the bits it expects.
     let status = unsafe {
         libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), NODE_BITS_MAX, none, 0)
     };
@@ -106,7 +106,7 @@ pub(super) fn mode_at(memory: &mut [u8]) -> io::Result<i32> {
     const MPOL_F_ADDR: libc::c_int = 2;
     let mut mode: libc::c_int = 0;
     let mut mask = [0_u64; MASK_WORDS];
-    // SAFETY: `mode` and `mask` are valid for the kernel to fill, and the mask has the bits it is told.
+    // SAFETY: `mode` and `mask` are valid for the kernel to fill, and the mask has the bits it expects.
     let status = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,

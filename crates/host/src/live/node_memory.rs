@@ -35,22 +35,20 @@ pub enum NodeMemoryError {
         "memory of node {node} may not be had: {source}; a cpuset (cpuset.mems) or container may forbid it"
     )]
     Forbidden {
-        /// The node.
         node: NodeId,
         /// What the kernel said.
         source: io::Error,
     },
     /// It has too little left.
     #[error(
-        "node {node} has {left} to be had, too little for {wanted} that are bound to it; free memory there"
+        "node {node} has {left} to be had, too little for {asked} that are bound to it; free memory there"
     )]
     Full {
-        /// The node.
         node: NodeId,
         /// What is free or at once to be had.
         left: Bytes,
         /// What was asked for.
-        wanted: Bytes,
+        asked: Bytes,
     },
     /// There is none.
     #[error(transparent)]
@@ -94,9 +92,9 @@ pub fn map_on_node(
 ///
 /// # Errors
 /// `Full`; a kernel that does not tell what is left is believed to have it.
-pub fn ensure_room_on_node(wanted: Bytes, node: NodeId) -> Result<(), NodeMemoryError> {
+pub fn ensure_room_on_node(asked: Bytes, node: NodeId) -> Result<(), NodeMemoryError> {
     match left_on(node) {
-        Some(left) if left.0 / ROOM < wanted.0 => Err(NodeMemoryError::Full { node, left, wanted }),
+        Some(left) if left.0 / ROOM < asked.0 => Err(NodeMemoryError::Full { node, left, asked }),
         _ => Ok(()),
     }
 }
@@ -154,8 +152,8 @@ mod tests {
             let Ok(mut mapping) = map_on_node(8 << 20, PageRequest::Base, NodeId(0), &|| true) else {
                 return;
             };
-            assert_eq!(current_memory_policy().expect("it was told before"), before);
-            assert_eq!(mode_at(mapping.as_mut_slice()).expect("it was told before"), BOUND);
+            assert_eq!(current_memory_policy().expect("it was readable before"), before);
+            assert_eq!(mode_at(mapping.as_mut_slice()).expect("it was readable before"), BOUND);
             let Ok(nodes) = page_nodes(&mut mapping) else { return };
             assert!(nodes.keys().all(|&node| node == NodeId(0)) && !nodes.is_empty(), "{nodes:?}");
         })

@@ -28,7 +28,7 @@ use ring::Ring;
 pub use tracepoint::{WakeTracepoint, WakesUnseen, wake_tracepoint};
 
 use crate::live::allowed_cpus;
-use crate::live::poll::wait_for_any;
+use crate::live::event::wait_for_any;
 
 /// Data of a ring in bytes: some 700 samples, that is three seconds of a busy CPU at 250 Hz. What an unprivileged user may
 /// lock is 512 KiB per CPU (`kernel.perf_event_mlock_kb`), for all that he watches.

@@ -85,7 +85,6 @@ impl ProcessSetting {
             Self::StopSpeculation(Speculation::IndirectBranch, _) => {
                 "switch indirect-branch speculation by prctl"
             }
-            Self::StopSpeculation(Speculation::L1dFlush, _) => "switch the L1D flush by prctl",
             Self::ForbidHugePages(_) => "switch transparent huge pages by prctl",
             Self::TimerSlackNs(_) => "set the timer slack",
             Self::Affinity(_) => "set the CPU affinity",

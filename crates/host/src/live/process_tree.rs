@@ -1,26 +1,26 @@
-//! Processes with their descendants and threads, as `/proc` shows them.
+//! Processes with their descendants and threads, as `/proc` shows them; who a placement binds.
+//!
+//! A process is known by its number and its start, a thread likewise. Descendants are found by their parent; a process whose
+//! parent ended has another one, so whoever follows a tree has to name each process that he has seen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use crate::Root;
-use crate::task_stat::{Field, TaskStat};
+use crate::root::value_of;
+use crate::task_stat::{Field, TaskStat, ran_and_waited_ns};
 
 /// Every thread of the process and of all its descendants; none if it is gone.
 pub fn threads_below(pid: u32) -> Vec<u32> {
     let root = Root::live();
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for process in numbers(&root, "/proc") {
-        if let Some(parent) = parent_of(&root, process) {
-            children.entry(parent).or_default().push(process);
-        }
-    }
-    let (mut wanted, mut open) = (BTreeSet::new(), vec![pid]);
+    let children = by_parent(&root);
+    let (mut seen, mut open) = (BTreeSet::new(), vec![pid]);
     while let Some(process) = open.pop() {
-        if wanted.insert(process) {
-            open.extend(children.get(&process).into_iter().flatten());
+        if seen.insert(process) {
+            open.extend(children.get(&process).into_iter().flatten().map(|child| child.process));
         }
     }
-    wanted.iter().flat_map(|process| numbers(&root, &format!("/proc/{process}/task"))).collect()
+    seen.iter().flat_map(|process| root.numbers(&format!("/proc/{process}/task"), "")).collect()
 }
 
 /// True if a thread of the process has not ended; one that waits to be collected by its parent has.
@@ -29,7 +29,7 @@ pub fn is_running(pid: u32) -> bool {
     let runs = |thread: &u32| {
         TaskStat::read(&root, &format!("{pid}/task/{thread}")).is_some_and(|stat| !stat.has_ended())
     };
-    numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
+    root.numbers(&format!("/proc/{pid}/task"), "").iter().any(runs)
 }
 
 /// True if the process is stopped, as one in the background is that reads from a terminal.
@@ -58,11 +58,7 @@ pub fn running_in_group(group: u32) -> Vec<u32> {
         let stat = TaskStat::read(&root, &pid.to_string()).filter(|_| *pid != group);
         stat.and_then(|stat| stat.number(Field::Group)) == Some(group)
     };
-    numbers(&root, "/proc").into_iter().filter(is_in).filter(|pid| is_running(*pid)).collect()
-}
-
-fn numbers(root: &Root, folder: &str) -> Vec<u32> {
-    root.list(folder).into_iter().filter_map(|name| name.parse().ok()).collect()
+    root.numbers("/proc", "").into_iter().filter(is_in).filter(|pid| is_running(*pid)).collect()
 }
 
 fn parent_of(root: &Root, pid: u32) -> Option<u32> {
@@ -74,7 +70,6 @@ fn parent_of(root: &Root, pid: u32) -> Option<u32> {
 pub struct ThreadState {
     /// Its process.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// CPU time since it began, in nanoseconds; `None` on a kernel without scheduler statistics.
     pub cpu_ns: Option<u64>,
@@ -85,14 +80,129 @@ pub fn thread_state(tid: u32) -> Option<ThreadState> {
     let root = Root::live();
     // A thread answers under its own number too, though no listing shows it: proc(5).
     let status = root.read(&format!("/proc/{tid}/status")).ok()?;
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.trim().to_owned())
-    };
-    let pid = field("Tgid:")?.parse().ok()?;
-    let statistics = root.read(&format!("/proc/{pid}/task/{tid}/schedstat")).ok();
-    let cpu_ns = statistics.and_then(|text| text.split_whitespace().next()?.parse().ok());
-    Some(ThreadState { pid, name: field("Name:")?, cpu_ns })
+    let pid = value_of(&status, "Tgid")?.parse().ok()?;
+    let name = value_of(&status, "Name")?.to_owned();
+    Some(ThreadState { pid, name, cpu_ns: ran_ns(&root, pid, tid) })
+}
+
+/// What `stat` of a thread tells.
+pub(crate) fn task(root: &Root, process: u32, thread: u32) -> Option<TaskStat> {
+    TaskStat::read(root, &format!("{process}/task/{thread}"))
+}
+
+/// The affinity of a thread, offline CPUs included; `NotFound` if it is gone, or its number is another thread's.
+pub(crate) fn affinity_of(root: &Root, process: u32, thread: u32, start_ticks: u64) -> io::Result<String> {
+    let is_it =
+        task(root, process, thread).and_then(|stat| stat.number(Field::StartTicks)) == Some(start_ticks);
+    // The file vanishes with the thread, and one that is just ending reads as "no such process".
+    let status = root.read(&format!("/proc/{process}/task/{thread}/status")).ok().filter(|_| is_it);
+    let cpus = status.as_deref().and_then(|text| value_of(text, "Cpus_allowed_list"));
+    cpus.map(str::to_owned).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Nanoseconds that a thread has been on a CPU; `None` on a kernel without scheduler statistics.
+fn ran_ns(root: &Root, process: u32, thread: u32) -> Option<u64> {
+    ran_and_waited_ns(&root.read(&format!("/proc/{process}/task/{thread}/schedstat")).ok()?)
+        .map(|[ran, _]| ran)
+}
+
+/// A clock tick of procfs, the same on all x86: `USER_HZ` is 100 in include/asm-generic/param.h of Linux.
+const TICK_NS: u64 = 10_000_000;
+
+/// A process, by its number and when it started, in clock ticks since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId {
+    /// Its number.
+    pub process: u32,
+    /// When it started.
+    pub start_ticks: u64,
+}
+
+/// One thread of a process that is followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Followed {
+    pub process: ProcessId,
+    /// The process that started its process, or who took that one's place.
+    pub parent: u32,
+    /// Its number.
+    pub thread: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// What it calls itself.
+    pub name: String,
+    /// The CPUs that it may use, as the kernel prints them.
+    pub cpus: String,
+    /// CPU time that it has used, in nanoseconds; in steps of 10 ms where the kernel keeps no statistics of scheduling.
+    pub busy_ns: u64,
+}
+
+/// Threads of the processes that still are the ones named, and of their descendants, sorted by start.
+pub(crate) fn followed_threads(root: &Root, processes: &[ProcessId]) -> Vec<Followed> {
+    let mut found = BTreeMap::new();
+    let mut open: Vec<ProcessId> = processes.to_vec();
+    let mut parents: Option<BTreeMap<u32, Vec<ProcessId>>> = None;
+    while let Some(process) = open.pop() {
+        if found.contains_key(&process) {
+            continue;
+        }
+        let stat = task(root, process.process, process.process)
+            .filter(|stat| stat.number(Field::StartTicks) == Some(process.start_ticks));
+        let Some(parent) = stat.and_then(|stat| stat.number(Field::Parent)) else { continue };
+        let threads = root.numbers(&format!("/proc/{}/task", process.process), "");
+        open.extend(children(root, process.process, &threads).unwrap_or_else(|| {
+            let parents = parents.get_or_insert_with(|| by_parent(root));
+            parents.get(&process.process).cloned().unwrap_or_default()
+        }));
+        let of_thread = |thread: u32| followed(root, process, parent, thread);
+        found.insert(process, threads.into_iter().filter_map(of_thread).collect::<Vec<_>>());
+    }
+    let mut all: Vec<Followed> = found.into_values().flatten().collect();
+    all.sort_by_key(|thread| {
+        (thread.process.start_ticks, thread.process.process, thread.start_ticks, thread.thread)
+    });
+    all
+}
+
+fn followed(root: &Root, process: ProcessId, parent: u32, thread: u32) -> Option<Followed> {
+    let stat = task(root, process.process, thread).filter(|stat| !stat.has_ended())?;
+    let start_ticks = stat.number(Field::StartTicks)?;
+    let cpus = affinity_of(root, process.process, thread, start_ticks).ok()?;
+    let busy_ns = ran_ns(root, process.process, thread).or_else(|| Some(stat.cpu_ticks()? * TICK_NS))?;
+    Some(Followed { process, parent, thread, start_ticks, name: stat.name, cpus, busy_ns })
+}
+
+/// The children of all threads of a process; `None` where the kernel does not list them (without `CONFIG_PROC_CHILDREN`).
+fn children(root: &Root, process: u32, threads: &[u32]) -> Option<Vec<ProcessId>> {
+    let mut all = Vec::new();
+    for thread in threads {
+        let folder = format!("/proc/{process}/task/{thread}");
+        let text = match root.read(&format!("{folder}/children")) {
+            Ok(text) => text,
+            // A thread that ended meanwhile has given its children to another one, which the next look finds.
+            Err(_) if !root.exists(&folder) => continue,
+            Err(_) => return None,
+        };
+        let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+        all.extend(numbers.filter_map(|child| identity(root, child)));
+    }
+    Some(all)
+}
+
+fn identity(root: &Root, process: u32) -> Option<ProcessId> {
+    Some(ProcessId { process, start_ticks: task(root, process, process)?.number(Field::StartTicks)? })
+}
+
+fn by_parent(root: &Root) -> BTreeMap<u32, Vec<ProcessId>> {
+    let mut all: BTreeMap<u32, Vec<ProcessId>> = BTreeMap::new();
+    for process in root.numbers("/proc", "") {
+        let Some(stat) = task(root, process, process) else { continue };
+        if let (Some(parent), Some(start_ticks)) =
+            (stat.number(Field::Parent), stat.number(Field::StartTicks))
+        {
+            all.entry(parent).or_default().push(ProcessId { process, start_ticks });
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -29,17 +29,14 @@ pub enum Speculation {
     StoreBypass,
     /// Indirect branches predicted from what other processes did (CVE-2017-5715).
     IndirectBranch,
-    /// Leaving data in the L1 cache at a context switch (CVE-2020-0550).
-    L1dFlush,
 }
 
 impl Speculation {
-    /// `PR_SPEC_STORE_BYPASS`, `PR_SPEC_INDIRECT_BRANCH`, `PR_SPEC_L1D_FLUSH`.
+    /// `PR_SPEC_STORE_BYPASS`, `PR_SPEC_INDIRECT_BRANCH`.
     fn number(self) -> libc::c_ulong {
         match self {
             Self::StoreBypass => 0,
             Self::IndirectBranch => 1,
-            Self::L1dFlush => 2,
         }
     }
 }
@@ -70,7 +67,6 @@ pub fn speculation(kind: Speculation) -> io::Result<SpeculationState> {
 
 fn state(flags: libc::c_ulong) -> SpeculationState {
     let latched = flags & PR_SPEC_FORCE_DISABLE != 0;
-    // Of the cache flush, ENABLE means that flushing is on; callers ask only about the two others.
     SpeculationState {
         switchable: flags & PR_SPEC_PRCTL != 0 && !latched,
         stopped: flags & (PR_SPEC_DISABLE | PR_SPEC_DISABLE_NOEXEC) != 0 || latched,

@@ -5,12 +5,8 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
-
-use machine::CpuId;
-
-use super::affinity::AffinityError;
-use super::thread_error::ThreadError;
 
 thread_local! {
     /// Threads that the calling one may still start; `None` leaves it to the kernel.
@@ -29,18 +25,6 @@ pub fn start_thread<'scope, R: Send + 'scope>(
     let started =
         may_start().and_then(|()| Builder::new().name("sidestep".to_owned()).spawn_scoped(scope, work));
     started.map_err(|error| ThreadError::new(what, error))
-}
-
-/// Starts a thread that will pin itself to a CPU and ends within the scope.
-///
-/// # Errors
-/// The kernel has no room for one more.
-pub fn start_on<'scope, R: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    cpu: CpuId,
-    work: impl FnOnce() -> R + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, R>, AffinityError> {
-    Ok(start_thread(scope, format_args!("a thread for CPU {cpu}"), work)?)
 }
 
 /// Lets the calling thread start only so many more while `work` runs, and then refuses as the kernel does: root is bound by no
@@ -68,9 +52,45 @@ fn may_start() -> io::Result<()> {
     }
 }
 
+/// A thread or process that could not be started, as the limit on tasks is reached.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {what}: {source}; raise ulimit -u, or pids.max of the control group")]
+pub struct ThreadError {
+    /// What the thread was for.
+    what: String,
+    /// What the kernel said.
+    source: ThreadRefused,
+}
+
+impl ThreadError {
+    /// Of a thread or process for `what`, to which the kernel said this.
+    pub(super) fn new(what: impl fmt::Display, said: io::Error) -> Self {
+        let error = Self { what: what.to_string(), source: ThreadRefused(said) };
+        // Only the first is kept.
+        let _ = FIRST_REFUSED.set(error.to_string());
+        error
+    }
+}
+
+/// What could not be started first, in words.
+static FIRST_REFUSED: OnceLock<String> = OnceLock::new();
+
+/// The first thread or process that this process could not start, if there was one: a result that goes on without it is not whole.
+pub fn first_refused() -> Option<&'static str> {
+    FIRST_REFUSED.get().map(String::as_str)
+}
+
+/// What the kernel said to one thread more: at the end of the chain of every error that comes from it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ThreadRefused(io::Error);
+
 #[cfg(test)]
 mod tests {
+    use machine::CpuId;
+
     use super::*;
+    use crate::live::start_on;
 
     #[test]
     fn a_refused_thread_is_named_with_what_to_do_and_the_next_scope_starts_again() {

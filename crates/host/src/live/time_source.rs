@@ -1,7 +1,12 @@
-//! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call.
+//! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call; the cheapest system call;
+//! what the kernel's discipline of the clock says of itself.
 
+use std::mem;
+use std::ops::BitOrAssign;
 use std::ptr;
 use std::time::Duration;
+
+use record::NtpState;
 
 use super::forked::{Forked, in_forked_child};
 
@@ -41,11 +46,21 @@ impl TimeSource {
     /// Reads the source `count` times and throws the values away; true if every read worked.
     #[inline]
     pub fn read_many(self, count: u32) -> bool {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut day = libc::timeval { tv_sec: 0, tv_usec: 0 };
         match self {
-            Self::Clock(clock) => read_clock(clock, count),
-            Self::GetTimeOfDay => read_time_of_day(count),
-            Self::Seconds => read_seconds(count),
-            Self::SystemCall => read_by_system_call(count),
+            // SAFETY: `time` is a valid timespec to fill.
+            Self::Clock(clock) => all_work(count, || unsafe { libc::clock_gettime(clock, &raw mut time) }),
+            Self::GetTimeOfDay => all_work(count, || {
+                // SAFETY: `day` is a valid timeval to fill; no time zone is asked for.
+                unsafe { libc::gettimeofday(&raw mut day, ptr::null_mut()) }
+            }),
+            // SAFETY: no place to fill is given.
+            Self::Seconds => all_work(count, || unsafe { libc::time(ptr::null_mut()) }),
+            // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
+            Self::SystemCall => all_work(count, || unsafe {
+                libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time)
+            }),
         }
     }
 
@@ -109,7 +124,7 @@ impl TimeSource {
             Ok(Forked::Signal(signal)) => {
                 Some(format!("a filter of system calls kills whoever makes the call (signal {signal})"))
             }
-            // What the call says otherwise is told where it is made.
+            // What the call says otherwise is reported where it is made.
             _ => None,
         }
     }
@@ -125,43 +140,45 @@ impl TimeSource {
     }
 }
 
-fn read_clock(clock: libc::clockid_t, count: u32) -> bool {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut failures = 0;
+/// Reads so many times; true if no read answered a number below 0.
+#[inline]
+fn all_work<T: Default + PartialOrd + BitOrAssign>(count: u32, mut read: impl FnMut() -> T) -> bool {
+    let mut answers = T::default();
     for _ in 0..count {
-        // SAFETY: `time` is a valid timespec to fill.
-        failures |= unsafe { libc::clock_gettime(clock, &raw mut time) };
+        answers |= read();
     }
-    failures == 0
+    answers >= T::default()
 }
 
-fn read_time_of_day(count: u32) -> bool {
-    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let mut failures = 0;
-    for _ in 0..count {
-        // SAFETY: `time` is a valid timeval to fill; no time zone is asked for.
-        failures |= unsafe { libc::gettimeofday(&raw mut time, ptr::null_mut()) };
-    }
-    failures == 0
+/// Units of `timex.freq`: parts per million scaled by 2^16. adjtimex(2).
+const FREQUENCY_SCALE: f64 = 65_536.0;
+/// Offsets are in nanoseconds instead of microseconds if this is set. adjtimex(2), STA_NANO.
+const STA_NANO: libc::c_int = 0x2000;
+
+/// The state of the discipline; `None` where it may not be asked for (a sandbox).
+pub fn ntp_state() -> Option<NtpState> {
+    // SAFETY: timex is plain numbers; all zero asks for nothing to be set (`modes` is 0).
+    let mut timex: libc::timex = unsafe { mem::zeroed() };
+    // SAFETY: the structure is valid for the kernel to fill.
+    let state = unsafe { libc::adjtimex(&raw mut timex) };
+    (state >= 0).then(|| NtpState {
+        synchronised: state != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0,
+        frequency_ppm: timex.freq as f64 / FREQUENCY_SCALE,
+        offset_us: timex.offset as f64 / if timex.status & STA_NANO != 0 { 1e3 } else { 1.0 },
+        estimated_error_us: timex.esterror as f64,
+        maximum_error_us: timex.maxerror as f64,
+    })
 }
 
-fn read_seconds(count: u32) -> bool {
-    let mut seen = 0;
+/// Asks for the parent's number `count` times (`getppid`, which no library answers from memory) and returns it.
+#[inline]
+pub fn ask_for_parent(count: u32) -> u32 {
+    let mut parent = 0;
     for _ in 0..count {
-        // SAFETY: no place to fill is given.
-        seen |= unsafe { libc::time(ptr::null_mut()) };
+        // SAFETY: the call takes no arguments and touches no memory of ours.
+        parent = unsafe { libc::syscall(libc::SYS_getppid) };
     }
-    seen >= 0
-}
-
-fn read_by_system_call(count: u32) -> bool {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut failures = 0;
-    for _ in 0..count {
-        // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
-        failures |= unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
-    }
-    failures == 0
+    parent as u32
 }
 
 #[cfg(test)]
@@ -174,5 +191,21 @@ mod tests {
             assert!(source.read_many(3) && source.read_ns().is_some(), "{name}");
             assert!(source.resolution_ns().is_some_and(|ns| ns > 0), "{name}");
         }
+    }
+
+    #[test]
+    fn the_state_is_finite_where_it_may_be_read() {
+        let Some(state) = ntp_state() else {
+            println!("skipped: adjtimex is forbidden here");
+            return;
+        };
+        // The kernel keeps the correction below 500 ppm (MAXFREQ).
+        assert!(state.frequency_ppm.abs() <= 500.0, "{state:?}");
+    }
+
+    #[test]
+    fn the_parent_is_the_one_the_library_names() {
+        assert_eq!(ask_for_parent(3), std::os::unix::process::parent_id());
+        assert_eq!(ask_for_parent(0), 0);
     }
 }

@@ -12,9 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Root;
-use crate::live::poll::wait_for_any;
-use crate::task_stat::TaskStat;
+use crate::live::event::wait_for_any;
+use crate::live::process_tree::is_stopped;
 
 /// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -59,13 +58,13 @@ impl Watchdog {
     /// Tells it that all is put back, and waits for it to end.
     pub fn dismiss(mut self) {
         if let Some(mut lifeline) = self.lifeline.take() {
-            // A watchdog that was killed cannot be told, and need not be.
+            // A watchdog that was killed cannot be dismissed, and need not be.
             let _ = lifeline.write_all(&[DISMISSED]);
         }
-        // All is put back: one that was stopped by a signal hears no word, and has nothing left to do.
-        let told = Instant::now();
+        // All is put back: one that was stopped by a signal reads no word, and has nothing left to do.
+        let dismissed = Instant::now();
         while let Ok(None) = self.child.try_wait() {
-            if told.elapsed() >= GRACE {
+            if dismissed.elapsed() >= GRACE {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -90,7 +89,7 @@ pub enum Watch {
 
 /// The watchdog's side: leaves the session, ignores what ends other programs, and waits for the end of its parent.
 ///
-/// After `deadline` the parent is asked to end, and killed if it does not; at once if it is stopped, as then it hears nothing.
+/// After `deadline` the parent is asked to end, and killed if it does not; at once if it is stopped, as then it reads nothing.
 ///
 /// # Errors
 /// What the operating system said.
@@ -112,7 +111,7 @@ pub fn watch(deadline: Duration) -> io::Result<Watch> {
         if let Some((at, signal)) = stage
             && started.elapsed() >= at
         {
-            end_parent(parent, if is_stopped(parent) { libc::SIGKILL } else { signal });
+            end_parent(parent, if is_stopped(parent.unsigned_abs()) { libc::SIGKILL } else { signal });
             stage = stages.next();
         }
     }
@@ -140,11 +139,6 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
         // SAFETY: a signal to a process touches no memory of ours.
         unsafe { libc::kill(parent, signal) };
     }
-}
-
-/// True of a process that was stopped by a signal or a debugger.
-fn is_stopped(process: libc::pid_t) -> bool {
-    TaskStat::read(&Root::live(), &process.to_string()).is_some_and(|stat| stat.is_stopped())
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::folder::Look;
-use super::prefetch::Prefetch;
-use super::{FILE_BYTES_MAX, RootError, dump_cpu};
+use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu};
 
 /// The most bytes kept in memory of all files of an archive.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
@@ -50,20 +49,20 @@ pub(super) struct Archive {
     kept_bytes: u64,
 }
 
-/// The bytes of the tarball at `path`; how it is compressed is told by its first bytes.
+/// The bytes of the tarball at `path`; its first bytes show how it is compressed.
 pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
-    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let unreadable = RootError::unreadable(path);
+    let mut file = File::open(path).map_err(&unreadable)?;
     let mut start = Vec::new();
-    (&mut file).take(512).read_to_end(&mut start).map_err(unreadable)?;
-    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
-    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
+    (&mut file).take(512).read_to_end(&mut start).map_err(&unreadable)?;
+    file.seek(SeekFrom::Start(0)).map_err(&unreadable)?;
     let file = BufReader::new(file);
     let decoded: Box<dyn Read + Send> = match start.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
         [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(file)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
-            ruzstd::decoding::StreamingDecoder::new(file).map_err(|error| damaged(error.to_string()))?,
+            ruzstd::decoding::StreamingDecoder::new(file)
+                .map_err(|error| RootError::damaged(path, &io::Error::other(error.to_string())))?,
         ),
         plain if plain.get(USTAR_OFFSET_BYTES..).is_some_and(|rest| rest.starts_with(b"ustar")) => {
             Box::new(file)
@@ -75,14 +74,12 @@ pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
 
 /// Decodes the tarball at `path` and keeps what describes a machine.
 pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
-    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
     let mut archive = Archive::empty();
     let bounded = Bounded { inner: decoded(path)?, left: DECODED_BYTES_MAX };
-    let prefetched = Prefetch::start(bounded).map_err(unreadable)?;
+    let prefetched = Prefetch::start(bounded).map_err(RootError::unreadable(path))?;
     archive.fill(prefetched).map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
-        Stop::Damaged(reason) => damaged(reason),
+        Stop::Damaged(error) => RootError::damaged(path, &error),
     })?;
     Ok(archive)
 }
@@ -90,14 +87,14 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
 /// Why decoding ended early.
 enum Stop {
     Limit(&'static str),
-    Damaged(String),
+    Damaged(io::Error),
 }
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::FileTooLarge => Self::Limit(DECODED_LIMIT),
-            _ => Self::Damaged(error.to_string().replace('\n', " ")),
+            _ => Self::Damaged(error),
         }
     }
 }
@@ -117,15 +114,12 @@ impl Archive {
             let kind = entry.header().entry_type();
             let content = if kind.is_dir() {
                 Entry::Directory(BTreeSet::new())
-            } else if kind.is_symlink() {
+            } else if kind.is_symlink() || kind.is_hard_link() {
                 let target = entry.link_name_bytes().unwrap_or_default();
-                Entry::Link(String::from_utf8_lossy(&target).into_owned())
-            } else if kind.is_hard_link() {
-                // Another name of an earlier file of the archive: read like a link from the top.
-                let target = entry.link_name_bytes().unwrap_or_default();
-                let target = String::from_utf8_lossy(&target).into_owned();
-                let climb = "../".repeat(path.matches('/').count());
-                Entry::Link(format!("{climb}{target}"))
+                let target = String::from_utf8_lossy(&target);
+                // A hard link is another name of an earlier file of the archive: read like a link from the top.
+                let climb = if kind.is_hard_link() { path.matches('/').count() } else { 0 };
+                Entry::Link(format!("{}{target}", "../".repeat(climb)))
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
                 (&mut entry).take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -230,5 +224,95 @@ impl<R: Read> Read for Bounded<R> {
         let count = self.inner.read(&mut buffer[..most])?;
         self.left -= count as u64;
         Ok(count)
+    }
+}
+
+/// How much is decoded at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// How many chunks may wait to be read.
+const CHUNKS_AHEAD: usize = 4;
+
+/// What another thread has read so far. Dropping it ends that thread.
+pub(super) struct Prefetch {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    chunk: Vec<u8>,
+    position_bytes: usize,
+}
+
+impl Prefetch {
+    /// Starts reading `inner`; fails where no thread can be had.
+    pub(super) fn start(inner: impl Read + Send + 'static) -> io::Result<Self> {
+        let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+        std::thread::Builder::new().name("decode".to_owned()).spawn(move || fill(inner, &sender))?;
+        Ok(Self { chunks, chunk: Vec::new(), position_bytes: 0 })
+    }
+}
+
+/// Sends chunk after chunk until the end, an error, or nobody listens.
+fn fill(mut inner: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let outcome = (&mut inner).take(CHUNK_BYTES as u64).read_to_end(&mut chunk);
+        let is_over = outcome.is_err() || chunk.is_empty();
+        // What was decoded before an error is of use: the archive may have ended there.
+        if !chunk.is_empty() && sender.send(Ok(chunk)).is_err() {
+            return;
+        }
+        if let Err(error) = outcome
+            && sender.send(Err(error)).is_err()
+        {
+            return;
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
+impl Read for Prefetch {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.position_bytes == self.chunk.len() {
+            match self.chunks.recv() {
+                Ok(chunk) => self.chunk = chunk?,
+                // The sender is gone: the stream has ended.
+                Err(_) => return Ok(0),
+            }
+            self.position_bytes = 0;
+        }
+        let count = (&self.chunk[self.position_bytes..]).read(buffer)?;
+        self.position_bytes += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::FileTooLarge.into())
+        }
+    }
+
+    #[test]
+    fn what_is_read_ahead_is_what_was_there_and_errors_come_in_their_place() {
+        let bytes: Vec<u8> = (0..CHUNK_BYTES * 3 + 17).map(|index| (index % 251) as u8).collect();
+        let mut read = Vec::new();
+        Prefetch::start(io::Cursor::new(bytes.clone()))
+            .expect("a thread")
+            .read_to_end(&mut read)
+            .expect("bytes");
+        assert!(read == bytes);
+
+        let mut read = Vec::new();
+        let error = Prefetch::start(io::Cursor::new(vec![7; 10]).chain(Broken))
+            .expect("a thread")
+            .read_to_end(&mut read)
+            .expect_err("an error");
+        assert_eq!((read.len(), error.kind()), (10, io::ErrorKind::FileTooLarge));
     }
 }

@@ -1,11 +1,12 @@
-//! Where the files of a root lie: this machine, a folder, or an archive in memory.
+//! Where the files of a root lie: this machine, a folder, or an archive in memory; files on disk are read with a limit and never by way
+//! of a pipe or a device.
 
-use std::io;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::archive::Archive;
-use super::folder::Look;
-use super::{RootError, archive, folder};
+use super::archive::{self, Archive};
+use super::{FILE_BYTES_MAX, Look, RootError};
 
 /// The three places files come from.
 #[derive(Debug)]
@@ -23,10 +24,10 @@ impl Store {
 
     /// A folder or a tarball.
     pub(super) fn open(path: &Path) -> Result<Self, RootError> {
-        let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        let unreadable = RootError::unreadable(path);
+        let metadata = std::fs::metadata(path).map_err(&unreadable)?;
         if metadata.is_dir() {
-            std::fs::read_dir(path).map_err(unreadable)?;
+            std::fs::read_dir(path).map_err(&unreadable)?;
             return Ok(Self::Folder(path.to_owned()));
         }
         if !metadata.is_file() {
@@ -52,7 +53,7 @@ impl Store {
                 Ok(_) => Look::File,
                 Err(_) => Look::Missing,
             },
-            Self::Folder(base) => folder::look(&base.join(path)),
+            Self::Folder(base) => look(&base.join(path)),
             Self::Archive(archive) => archive.look(path),
         }
     }
@@ -60,8 +61,8 @@ impl Store {
     /// The bytes of a file.
     pub(super) fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         match self {
-            Self::Live => folder::read(&live(path)),
-            Self::Folder(base) => folder::read(&base.join(path)),
+            Self::Live => read_file(&live(path)),
+            Self::Folder(base) => read_file(&base.join(path)),
             Self::Archive(archive) => {
                 archive.read(path).map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::NotFound.into())
             }
@@ -71,8 +72,8 @@ impl Store {
     /// The names in a folder, sorted.
     pub(super) fn list(&self, path: &str) -> Vec<String> {
         match self {
-            Self::Live => folder::list(&live(path)),
-            Self::Folder(base) => folder::list(&base.join(path)),
+            Self::Live => names(&live(path)),
+            Self::Folder(base) => names(&base.join(path)),
             Self::Archive(archive) => archive.list(path),
         }
     }
@@ -81,4 +82,38 @@ impl Store {
 /// The path on this machine.
 fn live(path: &str) -> PathBuf {
     Path::new("/").join(path)
+}
+
+/// What the name is, links not followed; pipes, sockets and devices count as missing.
+pub(crate) fn look(path: &Path) -> Look {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Look::Missing };
+    if metadata.is_dir() {
+        Look::Directory
+    } else if metadata.is_file() {
+        Look::File
+    } else if metadata.is_symlink() {
+        fs::read_link(path).map_or(Look::Missing, |target| Look::Link(target.to_string_lossy().into_owned()))
+    } else {
+        Look::Missing
+    }
+}
+
+/// The bytes of a regular file, at most [`FILE_BYTES_MAX`].
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The names in a folder, sorted; none if it cannot be read.
+pub(crate) fn names(path: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }

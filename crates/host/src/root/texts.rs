@@ -2,11 +2,10 @@
 //!
 //! Nothing is kept: a tarball of a hundred thousand reports passes through one buffer.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-use super::folder::Look;
-use super::{RootError, archive, folder};
+use super::{Look, RootError, archive, store};
 
 /// The most bytes of one text; a report of `lscpu` has about 3 KiB.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -19,25 +18,21 @@ const DEPTH_MAX: usize = 32;
 /// # Errors
 /// The path is not there, or the tarball breaks off; a file that cannot be read is handed over as the reason.
 pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) -> Result<(), RootError> {
-    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
+    let unreadable = RootError::unreadable(path);
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        take("standard input", bounded(bytes));
+        take("standard input", bounded(std::io::stdin().lock()).map_err(&unreadable)?);
         return Ok(());
     }
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let metadata = std::fs::metadata(path).map_err(&unreadable)?;
     if metadata.is_dir() {
-        std::fs::read_dir(path).map_err(unreadable)?;
+        std::fs::read_dir(path).map_err(&unreadable)?;
         below(path, 0, take);
         return Ok(());
     }
     if !metadata.is_file() {
         // A pipe, such as `<(ssh host lscpu)` of a shell, gives its text once and cannot be looked at before.
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        take(&path.to_string_lossy(), bounded(bytes));
+        let file = std::fs::File::open(path).map_err(&unreadable)?;
+        take(&path.to_string_lossy(), bounded(file).map_err(&unreadable)?);
         return Ok(());
     }
     match archive::decoded(path) {
@@ -51,9 +46,9 @@ pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)
 }
 
 fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, String>)) {
-    for name in folder::list(path) {
+    for name in store::names(path) {
         let inside = path.join(name);
-        match folder::look(&inside) {
+        match store::look(&inside) {
             Look::Directory if depth < DEPTH_MAX => below(&inside, depth + 1, take),
             Look::File => one(&inside, take),
             Look::Directory | Look::Link(_) | Look::Missing => {}
@@ -62,8 +57,8 @@ fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, St
 }
 
 fn one(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) {
-    let text = folder::read(path).map_err(|error| error.to_string()).and_then(bounded);
-    take(&path.to_string_lossy(), text);
+    let text = store::read_file(path).and_then(|bytes| bounded(bytes.as_slice()));
+    take(&path.to_string_lossy(), text.unwrap_or_else(|error| Err(error.to_string())));
 }
 
 fn unpack(
@@ -71,32 +66,25 @@ fn unpack(
     decoded: impl Read,
     take: &mut dyn FnMut(&str, Result<String, String>),
 ) -> Result<(), RootError> {
-    let damaged = |error: std::io::Error| RootError::Damaged {
-        path: path.to_owned(),
-        reason: error.to_string().replace('\n', " "),
-    };
+    let damaged = |error: io::Error| RootError::damaged(path, &error);
     let mut tarball = tar::Archive::new(decoded);
     for entry in tarball.entries().map_err(damaged)? {
-        let mut entry = entry.map_err(damaged)?;
-        if !entry.header().entry_type().is_file() {
-            continue;
+        let entry = entry.map_err(damaged)?;
+        if entry.header().entry_type().is_file() {
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            take(&name, bounded(entry).map_err(damaged)?);
         }
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let mut bytes = Vec::new();
-        (&mut entry).take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(damaged)?;
-        take(&name, bounded(bytes));
     }
     Ok(())
 }
 
-fn bounded(bytes: Vec<u8>) -> Result<String, String> {
-    if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err("it is longer than 1 MiB".to_owned());
-    }
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    })
+/// A whole text, or why it is none.
+fn bounded(from: impl Read) -> io::Result<Result<String, String>> {
+    let mut bytes = Vec::new();
+    from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    let is_whole = bytes.len() as u64 <= TEXT_BYTES_MAX;
+    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if is_whole { Ok(text()) } else { Err("it is longer than 1 MiB".to_owned()) })
 }
 
 #[cfg(test)]

@@ -11,8 +11,10 @@ use std::path::Path;
 
 use machine::{CpuId, CpuSet};
 
-use super::{Target, form, tree};
+use super::{Target, text};
+use crate::Root;
 use crate::live;
+use crate::live::process_tree::{affinity_of, task};
 use crate::task_stat::{Field, TaskStat};
 
 /// More threads than this are not remembered, so nothing is switched: the journal would pass 3 MB.
@@ -54,46 +56,34 @@ pub struct Bindings {
     pub confines: Vec<CpuSet>,
 }
 
-/// Reads everything that is bound, below `top`, which is `/` or stands for it.
-pub(super) fn read(top: &Path, own_process: Option<u32>) -> io::Result<Bindings> {
-    let mut bindings = Bindings { online: online(top)?, ..Bindings::default() };
-    bindings.second_threads = second_threads(top);
+/// Reads everything that is bound.
+pub(super) fn read(root: &Root, own_process: Option<u32>) -> io::Result<Bindings> {
+    let mut bindings = Bindings { online: online(root)?, ..Bindings::default() };
+    bindings.second_threads = second_threads(root);
     for folder in CPUSET_TOPS {
-        read_cpusets(top, folder, CPUSET_DEPTH_MAX, &mut bindings);
+        read_cpusets(root, folder, CPUSET_DEPTH_MAX, &mut bindings);
     }
-    bindings.interrupts = interrupts(top);
-    read_tasks(top, own_process, &mut bindings)?;
+    bindings.interrupts = interrupts(root);
+    read_tasks(root, own_process, &mut bindings)?;
     Ok(bindings)
 }
 
-fn online(top: &Path) -> io::Result<CpuSet> {
-    let text = form::read_text(&top.join("sys/devices/system/cpu/online"))?;
-    CpuSet::from_list(text.trim()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+fn online(root: &Root) -> io::Result<CpuSet> {
+    let text = root.read("sys/devices/system/cpu/online").map_err(io::Error::other)?;
+    CpuSet::from_list(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// The names in a folder that are numbers, by value.
-pub(super) fn numbers(folder: &Path) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let number = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
-    let mut found: Vec<u32> = entries.filter_map(number).collect();
-    found.sort_unstable();
-    found
-}
-
-fn second_threads(top: &Path) -> CpuSet {
+fn second_threads(root: &Root) -> CpuSet {
     let cores = |cpu: CpuId| {
         let path = format!("sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu.0);
-        CpuSet::from_list(form::read_text(&top.join(path)).ok()?.trim()).ok()
+        CpuSet::from_list(&root.read(&path).ok()?).ok()
     };
-    let siblings = online(top).unwrap_or_default().iter().filter_map(cores).collect::<Vec<_>>();
+    let siblings = online(root).unwrap_or_default().iter().filter_map(cores).collect::<Vec<_>>();
     siblings.iter().flat_map(|core| core.iter().skip(1)).collect()
 }
 
-fn read_cpusets(top: &Path, folder: &str, depth_left: usize, bindings: &mut Bindings) {
-    let text = |name: &str| {
-        let text = form::read_text(&top.join(folder).join(name)).ok()?;
-        Some(text.trim().to_owned())
-    };
+fn read_cpusets(root: &Root, folder: &str, depth_left: usize, bindings: &mut Bindings) {
+    let text = |name: &str| root.read(&format!("{folder}/{name}")).ok();
     let (cpus, effective) = (text("cpuset.cpus"), text("cpuset.cpus.effective"));
     if cpus.is_none() && effective.is_none() {
         return;
@@ -112,40 +102,31 @@ fn read_cpusets(top: &Path, folder: &str, depth_left: usize, bindings: &mut Bind
     if depth_left == 0 {
         return;
     }
-    let Ok(entries) = std::fs::read_dir(top.join(folder)) else { return };
-    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    let mut below: Vec<String> = entries
-        .filter_map(Result::ok)
-        .filter(is_folder)
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .map(|name| format!("{folder}/{name}"))
-        .filter(|path| !CPUSET_TOPS.contains(&path.as_str()))
-        .collect();
-    below.sort();
-    for folder in below {
-        read_cpusets(top, &folder, depth_left - 1, bindings);
+    let below = root.list(folder).into_iter().map(|name| format!("{folder}/{name}"));
+    for folder in below.filter(|path| !CPUSET_TOPS.contains(&path.as_str())) {
+        read_cpusets(root, &folder, depth_left - 1, bindings);
     }
 }
 
-fn interrupts(top: &Path) -> Vec<Bound> {
+fn interrupts(root: &Root) -> Vec<Bound> {
     let lists =
-        numbers(&top.join("proc/irq")).into_iter().map(|irq| format!("proc/irq/{irq}/smp_affinity_list"));
+        root.numbers("proc/irq", "").into_iter().map(|irq| format!("proc/irq/{irq}/smp_affinity_list"));
     let paths = lists.chain(["proc/irq/default_smp_affinity".to_owned()]);
     let bound = |path: String| {
-        let cpus = form::read_text(&top.join(&path)).ok()?.trim().to_owned();
+        let cpus = root.read(&path).ok()?;
         Some(Bound { target: Target::File { path }, cpus })
     };
     paths.filter_map(bound).collect()
 }
 
-fn read_tasks(top: &Path, own_process: Option<u32>, bindings: &mut Bindings) -> io::Result<()> {
-    for process in numbers(&top.join("proc")).into_iter().filter(|process| Some(*process) != own_process) {
-        for thread in numbers(&top.join(format!("proc/{process}/task"))) {
+fn read_tasks(root: &Root, own_process: Option<u32>, bindings: &mut Bindings) -> io::Result<()> {
+    for process in root.numbers("proc", "").into_iter().filter(|process| Some(*process) != own_process) {
+        for thread in root.numbers(&format!("proc/{process}/task"), "") {
             // A thread that ends meanwhile has nothing to be put back.
-            let Some(stat) = stat(top, process, thread).filter(may_be_bound) else { continue };
+            let Some(stat) = task(root, process, thread).filter(may_be_bound) else { continue };
             let Some(start_ticks) = stat.number(Field::StartTicks) else { continue };
             let target = Target::Task { process, thread, start_ticks };
-            let Ok(cpus) = read_task(top, process, thread, start_ticks) else { continue };
+            let Ok(cpus) = affinity_of(root, process, thread, start_ticks) else { continue };
             let found = if stat.is_of_kernel() { &mut bindings.kernel_tasks } else { &mut bindings.tasks };
             found.push(Bound { target, cpus });
             if bindings.tasks.len() + bindings.kernel_tasks.len() > TASKS_MAX {
@@ -161,40 +142,17 @@ fn may_be_bound(stat: &TaskStat) -> bool {
     stat.number::<u64>(Field::Flags).is_some_and(|flags| flags & NO_SETAFFINITY == 0) && !is_of_interrupt
 }
 
-/// What `stat` of a thread tells.
-pub(super) fn stat(top: &Path, process: u32, thread: u32) -> Option<TaskStat> {
-    TaskStat::parse(&form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?)
-}
-
-fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {
-    top.join(format!("proc/{process}/task/{thread}/status"))
-}
-
-/// The affinity of a thread, offline CPUs included; `NotFound` if it is gone, or its number is another thread's.
-pub(super) fn read_task(top: &Path, process: u32, thread: u32, start_ticks: u64) -> io::Result<String> {
-    if stat(top, process, thread).and_then(|stat| stat.number(Field::StartTicks)) != Some(start_ticks) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    // The file vanishes with the thread, and one that is just ending reads as "no such process".
-    let text = form::read_text(&status(top, process, thread)).map_err(|_| io::ErrorKind::NotFound)?;
-    form::line(&text, "Cpus_allowed_list")
-}
-
 /// Binds a thread, if it still is that thread; in a recorded tree, writes what its status would then say.
 pub(super) fn write_task(
     tree: Option<&Path>,
-    process: u32,
-    thread: u32,
-    start_ticks: u64,
+    root: &Root,
+    (process, thread, start_ticks): (u32, u32, u64),
     cpus: &str,
 ) -> io::Result<()> {
-    let top = tree.unwrap_or(Path::new("/"));
-    let before = read_task(top, process, thread, start_ticks)?;
+    let before = affinity_of(root, process, thread, start_ticks)?;
     let set = CpuSet::from_list(cpus).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    if tree.is_none() {
-        return live::set_task_affinity(thread, &set);
-    }
-    let path = status(top, process, thread);
+    let Some(tree) = tree else { return live::set_task_affinity(thread, &set) };
+    let path = tree.join(format!("proc/{process}/task/{thread}/status"));
     let (old, new) = (format!("Cpus_allowed_list:\t{before}\n"), format!("Cpus_allowed_list:\t{cpus}\n"));
-    tree::replace(&path, &form::read_text(&path)?.replace(&old, &new))
+    text::replace(&path, &text::read_text(&path)?.replace(&old, &new))
 }

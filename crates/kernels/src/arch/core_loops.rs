@@ -13,10 +13,7 @@ macro_rules! core_loops {
         walk: [$($walk:literal),+],
         walk_offsets: [$($walk_offsets:literal),+],
     ) => {
-        use core::arch::asm;
-
-        use crate::cursor::Link;
-        use crate::loop_constants::{
+        use crate::loop_interface::{
             BYPASS_FACTOR, MULTIPLY_FACTOR, ROTATE_START, ROTATION_BITS, SLOT_SHIFT, mask_of,
         };
 
@@ -70,7 +67,7 @@ macro_rules! core_loops {
             sums
         }
 
-        /// The value of [`forwarding`](crate::forwarding).
+        /// The value of [`forwarding`](crate::store_bypass).
         pub(crate) fn forward_rounds(rounds: u64) -> u64 {
             let (mut word, mut value) = (0u64, 0u64);
             // SAFETY: the only address is that of `word`, a local of 8 bytes; registers are named.

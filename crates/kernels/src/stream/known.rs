@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use super::{StreamKernel, StreamLoop};
 use crate::arrays::{ARRAY_GRANULE_BYTES, Arrays};
-use crate::isa::Isa;
+use crate::loop_interface::{FACTOR_F64, FACTOR_U64};
+use crate::operation::Isa;
 use crate::operation::{ELEMENT_BYTES, Operation};
-use crate::stream_variant::{FACTOR_F64, FACTOR_U64};
 
 /// Elements that are computed again at once: those of a granule, of which every array has a whole number.
 const AT_ONCE: usize = ARRAY_GRANULE_BYTES / ELEMENT_BYTES;

@@ -22,9 +22,9 @@ fn loops_of_the_core_are_their_instructions_and_touch_no_other_memory() {
         ("multiply::multiply_chain", "64 mul w,w,w"),
         ("rotate::rotate_chain", "64 ror x,x,i"),
         ("ports::port_loop", "64 add x,x,x"),
-        ("arch::aarch64::vector::neon", "64 fmla v.2d,v.2d,v.2d; 32 fadd v.2d,v.2d,v.2d"),
+        ("arch::aarch64::neon", "64 fmla v.2d,v.2d,v.2d; 32 fadd v.2d,v.2d,v.2d"),
         ("float_divide::float_divide_chain", "16 and v.8b,v.8b,v.8b; 16 orr v.8b,v.8b,v.8b; 16 fdiv d,d,d"),
-        ("forwarding::forwarding_chain", "16 add x,x,x; 16 str x,[m]; 16 ldrh w,[m]"),
+        ("store_bypass::forwarding_chain", "16 add x,x,x; 16 str x,[m]; 16 ldrh w,[m]"),
         (
             "store_bypass::StoreBypass::run",
             "16 mov w,w; 80 mul w,w,w; 16 lsr w,w,i; 16 str x,[m]; 16 ldr x,[m]",
@@ -38,7 +38,7 @@ fn loops_of_the_core_are_their_instructions_and_touch_no_other_memory() {
     }
     for chases in 1..=16 {
         let body = format!("{} ldr x,[m]; {ROUND}", 16 * chases);
-        check(functions, &format!("arch::aarch64::chase::walk_{chases}"), &body);
+        check(functions, &format!("arch::aarch64::walk_{chases}"), &body);
     }
 }
 
@@ -57,7 +57,7 @@ fn chains_depend_on_themselves_and_the_adds_of_the_ports_do_not() {
         ("chase::<impl kernels::cursor::Cursor>::walk", 1),
         ("offset_chase::OffsetChase::walk", 2),
         ("float_divide::float_divide_chain", 3),
-        ("forwarding::forwarding_chain", 3),
+        ("store_bypass::forwarding_chain", 3),
     ] {
         let steps = steps(functions, path);
         assert!(steps.iter().zip(&steps[period..]).all(|(one, next)| one.address < next.address), "{path}");

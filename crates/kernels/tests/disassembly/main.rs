@@ -108,7 +108,12 @@ fn disassemble(program: &str, binary: &Path, comment: &str) -> Option<Functions>
         if let Some((_, name)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
             let path = name.strip_prefix("kernels::").unwrap_or(name);
             let hash = path.rfind("::h").filter(|at| path.len() - at == "::h0123456789abcdef".len());
-            path[..hash.unwrap_or(path.len())].clone_into(&mut current);
+            // LLVM leaves these of a name as they are.
+            let escapes = [("_$LT$", "<"), ("$u20$", " "), ("$GT$", ">"), ("..", "::")];
+            current =
+                escapes.iter().fold(path[..hash.unwrap_or(path.len())].to_owned(), |path, (from, to)| {
+                    path.replace(from, to)
+                });
         } else if let Some(instruction) = parse(line, comment) {
             functions.entry(current.clone()).or_default().push(instruction);
         }

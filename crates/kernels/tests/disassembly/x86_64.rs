@@ -141,7 +141,7 @@ fn a_walk_of_offsets_is_64_dependent_loads_with_a_mask_each() {
 fn parallel_walks_are_16_loads_of_each_chase_and_a_branch() {
     for chases in 1..=12 {
         let expected = format!("{} mov r,[m]; 1 dec r; 1 jne", 16 * chases);
-        check(&format!("arch::x86_64::chase::walk_{chases}"), &expected);
+        check(&format!("arch::x86_64::walk_{chases}"), &expected);
     }
 }
 
@@ -150,8 +150,8 @@ fn control_loops_stay_in_registers_and_are_not_folded() {
     check("multiply::multiply_chain", "64 imul r,r; 1 dec r; 1 jne");
     check("rotate::rotate_chain", "64 ror r,i; 1 dec r; 1 jne");
     check("ports::port_loop", "64 add r,r; 1 dec r; 1 jne");
-    check("arch::x86_64::vector::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
-    check("arch::x86_64::vector::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
+    check("arch::x86_64::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
+    check("arch::x86_64::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn the_store_bypass_loop_is_a_load_beside_a_store_of_late_address() {
 
 #[test]
 fn the_forwarding_chain_loads_less_than_it_stores() {
-    check("forwarding::forwarding_chain", "16 add r,r; 16 mov [m],r; 16 movzx r,[m]; 1 dec r; 1 jne");
+    check("store_bypass::forwarding_chain", "16 add r,r; 16 mov [m],r; 16 movzx r,[m]; 1 dec r; 1 jne");
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "forwarding::forwarding_chain"))[0];
+    let body = loops(function(functions, "store_bypass::forwarding_chain"))[0];
     assert!(body[1].text.contains("QWORD PTR") && body[2].text.contains("WORD PTR"));
     assert!(!body[2].text.contains("QWORD PTR"));
 }
@@ -188,12 +188,12 @@ fn the_forwarding_chain_loads_less_than_it_stores() {
 #[test]
 fn the_front_end_loop_is_8192_instructions_in_25600_bytes() {
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "front_end::front_end_loop"))[0];
+    let body = loops(function(functions, "contention::front_end_loop"))[0];
     assert_eq!(
         summary(body),
         "2048 xor r,r; 2048 mov r,r; 2048 pxor xmm,xmm; 1024 movaps xmm,xmm; 1024 mov r,i; 1 inc r; 1 cmp r,r; 1 jne"
     );
-    assert_eq!(body[8192].address - body[0].address, kernels::front_end::CODE_BYTES as u64);
+    assert_eq!(body[8192].address - body[0].address, kernels::contention::CODE_BYTES as u64);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
 fn calls_are_direct_and_nothing_stands_between_them() {
     // The normal form takes the address of a direct call for a number or a register, by its first digit.
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "arch::x86_64::signature::calls::direct_calls"))[0];
+    let body = loops(function(functions, "arch::x86_64::signature::direct_calls"))[0];
     let is_direct =
         |text: &str| text.starts_with("call ") && (!text.starts_with("call r") || text.contains("0x"));
     let calls = body[..16].iter().filter(|i| is_direct(&i.text)).count();

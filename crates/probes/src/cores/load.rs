@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use host::live::{Mapping, MappingError, PageRequest};
 use kernels::{
-    ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, front_end, front_end_loop,
+    ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, contention, front_end_loop,
     port_loop,
 };
 use machine::{CpuId, Topology};
@@ -40,7 +40,7 @@ const MEMORY_PIECE_BYTES: usize = 64 << 10;
 impl Resource {
     /// All resources this architecture has a loop for, in the order of a table.
     pub fn all() -> impl Iterator<Item = Self> {
-        let has_loop = |resource: &Self| *resource != Self::FrontEnd || front_end::available();
+        let has_loop = |resource: &Self| *resource != Self::FrontEnd || contention::front_end_available();
         Self::ALL.into_iter().filter(has_loop)
     }
 

@@ -1,43 +1,11 @@
-//! All toggles, one file each: add yours here.
+//! All toggles: tables of those that are files, settings of a process, register bits, and those that have no way back.
 
-mod affinity;
-mod boost;
-mod bpf_jit_harden;
-mod buffer_pages;
-mod cache_ways;
-mod clocksource;
-mod cpu_online;
-mod energy_bias;
-mod energy_preference;
-mod errata;
-mod frequency_ceiling;
-mod frequency_floor;
-mod governor;
-mod huge_malloc;
-mod idle_states;
-mod indirect_branch;
-mod khugepaged;
-mod ksm;
-mod kvm_l1d_flush;
-mod kvm_nx_huge_pages;
-mod l3_subcaches;
+mod files;
 mod latches;
-mod memory_policy;
-mod nmi_watchdog;
-mod numa_balancing;
+mod processes;
 mod registers;
-mod sched_ttwu_queue;
-mod sched_wakeup_preemption;
-mod smt;
-mod speculation;
-mod split_lock;
-mod ssbd;
-mod thp;
-mod thp_system;
-mod timer_slack;
-mod turbo;
-mod uncore_frequency;
-mod wake_latency;
+
+use std::sync::LazyLock;
 
 use machine::did_you_mean;
 
@@ -55,68 +23,16 @@ pub struct UnknownToggle {
 
 /// Every toggle that sidestep knows, by rising risk.
 pub fn catalogue() -> &'static [&'static dyn Toggle] {
-    &[
-        &ssbd::TOGGLE,
-        &indirect_branch::TOGGLE,
-        &thp::TOGGLE,
-        &buffer_pages::TOGGLE,
-        &huge_malloc::TOGGLE,
-        &affinity::TOGGLE,
-        &memory_policy::TOGGLE,
-        &timer_slack::TOGGLE,
-        &wake_latency::TOGGLE,
-        &clocksource::TOGGLE,
-        &thp_system::TOGGLE,
-        &khugepaged::TOGGLE,
-        &numa_balancing::TOGGLE,
-        &ksm::TOGGLE,
-        &governor::TOGGLE,
-        &frequency_ceiling::TOGGLE,
-        &frequency_floor::TOGGLE,
-        &boost::TOGGLE,
-        &turbo::TOGGLE,
-        &energy_preference::TOGGLE,
-        &energy_bias::TOGGLE,
-        &idle_states::TOGGLE,
-        &uncore_frequency::TOGGLE,
-        &l3_subcaches::TOGGLE,
-        &cache_ways::TOGGLE,
-        &sched_wakeup_preemption::TOGGLE,
-        &sched_ttwu_queue::TOGGLE,
-        &split_lock::TOGGLE,
-        &nmi_watchdog::TOGGLE,
-        &registers::PREFETCHERS,
-        &registers::C1_RAMPING,
-        &smt::TOGGLE,
-        &cpu_online::TOGGLE,
-        &bpf_jit_harden::TOGGLE,
-        &kvm_nx_huge_pages::TOGGLE,
-        &kvm_l1d_flush::TOGGLE,
-        &registers::GDS,
-        &registers::SRBDS,
-        &registers::ZENBLEED,
-        &registers::FP_DSS,
-        &errata::E298,
-        &errata::E665,
-        &errata::E721,
-        &errata::E1021,
-        &errata::E1033,
-        &errata::E1091,
-        &errata::E1095,
-        &errata::E1485,
-        &errata::ZEN_2_OP_CACHE,
-        &errata::K8_FLUSH_FILTER,
-        &latches::FORCE_DISABLE,
-        &latches::SECCOMP,
-        &latches::SMT_FORCEOFF,
-        &latches::UNPRIVILEGED_BPF,
-        &latches::KEXEC_LOAD,
-        &latches::MODULES,
-        &latches::PTRACE_SCOPE,
-        &latches::GDS_LOCK,
-        &latches::MICROCODE,
-        &latches::L3_INDEX,
-    ]
+    static BY_RISK: LazyLock<Vec<&'static dyn Toggle>> = LazyLock::new(|| {
+        let mut all: Vec<&dyn Toggle> = Vec::new();
+        all.extend(processes::PROCESSES.iter().map(|toggle| toggle as &dyn Toggle));
+        all.extend(files::FILES.iter().map(|toggle| toggle as &dyn Toggle));
+        all.extend(registers::REGISTERS.iter().map(|toggle| toggle as &dyn Toggle));
+        all.extend(latches::LATCHES.iter().map(|toggle| toggle as &dyn Toggle));
+        all.sort_by_key(|toggle| toggle.about().risk);
+        all
+    });
+    &BY_RISK
 }
 
 /// Words of the field for what is called otherwise here.

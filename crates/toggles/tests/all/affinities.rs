@@ -5,15 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{
-    Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
-};
-use toggles::{
-    Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Restored, Revert,
-    Reverted, decode, revert_on,
-};
+use host::{Bindings, Followed, MachineWriter, ProcessId, SystemWriter, SystemWriterError, Target};
+use toggles::{Change, Experiment, ExperimentError, Fate, Intent, Restored, Revert, Reverted, revert_on};
 
-use crate::faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner, refused};
 
 const ONLINE: &str = "sys/devices/system/cpu/cpu3/online";
 const MACHINE_CPUSET: &str = "sys/fs/cgroup/cpuset/a/cpuset.cpus";
@@ -44,68 +39,39 @@ const THREADS: [(u32, &str, u64, &str); 5] = [
     (104, "3", 0x0400_0000, "3"),
 ];
 
-struct Bench {
-    folder: tempfile::TempDir,
+struct Bench(Recorded);
+
+impl std::ops::Deref for Bench {
+    type Target = Recorded;
+
+    fn deref(&self) -> &Recorded {
+        &self.0
+    }
 }
 
 impl Bench {
     fn new() -> Self {
-        let bench = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        let bench = Self(Recorded::new());
         for (path, text) in FILES {
             bench.write(path, text);
         }
         for (thread, cpus, flags, _) in THREADS {
             bench.start_thread(thread, cpus, flags, 5);
         }
-        fs::create_dir_all(bench.folder.path().join("state")).expect("a folder");
         bench
     }
 
     fn start_thread(&self, thread: u32, cpus: &str, flags: u64, start_ticks: u64) {
-        let folder = format!("proc/{thread}/task/{thread}");
-        let zeros = "0 ".repeat(12);
-        self.write(
-            &format!("{folder}/stat"),
-            &format!("{thread} (a) b) S 1 1 1 0 -1 {flags} {zeros}{start_ticks} 0\n"),
-        );
-        self.write(
-            &format!("{folder}/status"),
-            &format!("Name:\ta\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1\n"),
-        );
+        let one = Task { process: thread, thread, parent: 1, name: "a) b", flags, start_ticks };
+        self.0.start_thread(&one, cpus);
     }
 
     fn bind(&self, thread: u32, cpus: &str) {
-        let path = format!("proc/{thread}/task/{thread}/status");
-        let text = self.read(&path);
-        let lines = text.lines().map(|line| match line.split_once('\t') {
-            Some((name @ "Cpus_allowed_list:", _)) => format!("{name}\t{cpus}\n"),
-            _ => format!("{line}\n"),
-        });
-        self.write(&path, &lines.collect::<String>());
+        self.0.bind(thread, thread, cpus);
     }
 
     fn bound(&self, thread: u32) -> String {
-        let text = self.read(&format!("proc/{thread}/task/{thread}/status"));
-        let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
-        line.expect("the line of the affinity").to_owned()
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.folder.path().join("tree")
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.tree().join(path);
-        fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
-        fs::write(path, text).expect("a file");
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.tree().join(path)).expect("a file of the tree")
-    }
-
-    fn disk(&self) -> StateFolder {
-        StateFolder::new(&self.folder.path().join("state"))
+        self.0.bound(thread, thread)
     }
 
     fn writer(&self) -> Kernel {
@@ -119,11 +85,6 @@ impl Bench {
     fn is_as_before(&self) -> bool {
         let is_bound = THREADS.iter().all(|(thread, cpus, ..)| self.bound(*thread) == *cpus);
         is_bound && FILES.iter().all(|(path, text)| self.read(path) == *text)
-    }
-
-    fn journal(&self) -> Option<Journal> {
-        let bytes = fs::read(self.folder.path().join("state").join(JOURNAL_NAME)).ok()?;
-        Some(decode(&bytes).expect("never a half journal"))
     }
 
     fn revert(&self) -> Reverted {
@@ -167,19 +128,16 @@ impl Kernel {
 
 impl SystemWriter for Kernel {
     fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
-        let stepped = self.steps.step();
-        stepped.map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
+        self.steps.step_of_read(target)?;
         self.writer.read(target)
     }
 
     fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
-        let failed =
-            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
-        self.steps.step().map_err(failed)?;
+        self.steps.step_of_write(target, value)?;
         if target.to_string() == "/proc/irq/9/smp_affinity_list" {
             /// `EIO`: the kernel's answer for a managed interrupt.
             const IO: i32 = 5;
-            return Err(failed(io::Error::from_raw_os_error(IO)));
+            return Err(refused(target, value, io::Error::from_raw_os_error(IO)));
         }
         self.writer.write(target, value)?;
         if target.to_string().ends_with("cpu3/online") {
@@ -189,7 +147,7 @@ impl SystemWriter for Kernel {
     }
 
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
-        self.steps.step().map_err(|source| SystemWriterError::Bindings { source })?;
+        self.steps.step_of_bindings()?;
         self.writer.bindings()
     }
 
@@ -207,9 +165,8 @@ type Running = Experiment<Kernel, FaultyDisk>;
 fn begin(bench: &Bench, steps: &Rc<Steps>) -> Result<Running, ExperimentError> {
     let (off, on) = (change("0"), change("1"));
     let intent = Intent { label: "cpu-online=off", states: &[&off, &on], kept: false };
-    let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let disk = FaultyDisk(bench.disk(), steps.clone());
-    Experiment::begin(bench.faulty(steps.clone()), disk, owner, &intent, "now".to_owned())
+    Experiment::begin(bench.faulty(steps.clone()), disk, owner(), &intent, "now".to_owned())
 }
 
 /// Away, back, away, and the end.
@@ -265,9 +222,7 @@ fn a_fault_or_a_death_at_any_step_leaves_all_that_one_revert_needs() {
     for at in 1..=count {
         for (fails_at, dies_at) in [(at, 0), (0, at)] {
             let bench = Bench::new();
-            let steps = Rc::new(Steps::default());
-            steps.fails_at.set(fails_at);
-            steps.dies_at.set(dies_at);
+            let steps = Steps::of(fails_at, dies_at);
             let outcome = run(&bench, &steps).map(|results| told(&results));
             let case = format!("fails at {fails_at}, dies at {dies_at}: {outcome:?}");
             assert!(bench.is_as_before() || bench.journal().is_some(), "changed and no journal; {case}");
@@ -285,8 +240,7 @@ fn a_revert_that_dies_at_any_step_is_finished_by_the_next() {
         let mut experiment = begin(&bench, &Rc::default()).expect("nothing is in the way");
         experiment.switch(&change("0")).expect("writable");
         experiment.keep();
-        let steps = Rc::new(Steps::default());
-        steps.dies_at.set(at);
+        let steps = Steps::of(0, at);
         let mut disk = FaultyDisk(bench.disk(), steps.clone());
         let _ = revert_on(&mut bench.faulty(steps), &mut disk, "boot", Revert::default());
         assert!(!bench.revert().is_left_changed(), "step {at}");

@@ -10,12 +10,9 @@ use host::{
     Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
 };
 use machine::{CpuId, CpuSet};
-use toggles::{
-    Fate, JOURNAL_NAME, Owner, PinError, PinIntent, Pinning, Restored, Revert, Reverted, ThreadId, decode,
-    revert_on,
-};
+use toggles::{Fate, PinError, PinIntent, Pinning, Restored, Revert, Reverted, ThreadId, revert_on};
 
-use crate::faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner};
 
 const TOP: ProcessId = ProcessId { process: 100, start_ticks: 50 };
 const BOTH: &str = "0-1";
@@ -34,22 +31,23 @@ fn parent_of(process: u32) -> u32 {
     if process == 200 { 100 } else { 1 }
 }
 
-struct Bench {
-    folder: tempfile::TempDir,
+struct Bench(Recorded);
+
+impl std::ops::Deref for Bench {
+    type Target = Recorded;
+
+    fn deref(&self) -> &Recorded {
+        &self.0
+    }
 }
 
 impl Bench {
     fn new() -> Self {
-        let bench = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        let bench = Self(Recorded::new());
         for (process, thread, start, cpus) in THREADS {
             bench.start(process, thread, start, cpus);
         }
-        fs::create_dir_all(bench.folder.path().join("state")).expect("a folder");
         bench
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.folder.path().join("tree")
     }
 
     fn file(&self, process: u32, thread: u32, name: &str) -> PathBuf {
@@ -57,21 +55,8 @@ impl Bench {
     }
 
     fn start(&self, process: u32, thread: u32, start_ticks: u64, cpus: &str) {
-        let stat = self.file(process, thread, "stat");
-        fs::create_dir_all(stat.parent().expect("below the folder")).expect("folders");
-        let (parent, zeros) = (parent_of(process), "0 ".repeat(17));
-        fs::write(stat, format!("{thread} (w) S {parent} {zeros}{start_ticks} 0\n")).expect("a file");
-        self.bind(process, thread, cpus);
-    }
-
-    fn bind(&self, process: u32, thread: u32, cpus: &str) {
-        let text = format!("Name:\tw\nCpus_allowed_list:\t{cpus}\n");
-        fs::write(self.file(process, thread, "status"), text).expect("a file");
-    }
-
-    fn bound(&self, process: u32, thread: u32) -> String {
-        let text = fs::read_to_string(self.file(process, thread, "status")).expect("a thread");
-        text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).expect("the line").to_owned()
+        let parent = parent_of(process);
+        self.start_thread(&Task { process, thread, parent, name: "w", flags: 0, start_ticks }, cpus);
     }
 
     fn end_all(&self) {
@@ -80,12 +65,8 @@ impl Bench {
         }
     }
 
-    fn disk(&self) -> StateFolder {
-        StateFolder::new(&self.folder.path().join("state"))
-    }
-
     fn has_journal(&self) -> bool {
-        self.folder.path().join("state").join(JOURNAL_NAME).exists()
+        self.journal().is_some()
     }
 
     fn is_as_before(&self) -> bool {
@@ -103,14 +84,12 @@ struct FaultyWriter(MachineWriter, Rc<Steps>);
 
 impl SystemWriter for FaultyWriter {
     fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
-        self.1.step().map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
+        self.1.step_of_read(target)?;
         self.0.read(target)
     }
 
     fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
-        let failed =
-            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
-        self.1.step().map_err(failed)?;
+        self.1.step_of_write(target, value)?;
         self.0.write(target, value)
     }
 
@@ -119,7 +98,7 @@ impl SystemWriter for FaultyWriter {
     }
 
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, SystemWriterError> {
-        self.1.step().map_err(|source| SystemWriterError::Bindings { source })?;
+        self.1.step_of_bindings()?;
         self.0.threads(processes)
     }
 }
@@ -135,10 +114,9 @@ fn both() -> CpuSet {
 }
 
 fn begin(bench: &Bench, steps: &Rc<Steps>) -> Result<Pinned, PinError> {
-    let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let intent = PinIntent { label: "place", process: TOP, sets: &[one(0), one(1), both()] };
     let writer = FaultyWriter(MachineWriter::tree(&bench.tree()), steps.clone());
-    Pinning::begin(writer, FaultyDisk(bench.disk(), steps.clone()), owner, &intent, "now".to_owned())
+    Pinning::begin(writer, FaultyDisk(bench.disk(), steps.clone()), owner(), &intent, "now".to_owned())
 }
 
 /// Every thread to CPU 0 or 1 by its number, those that are apart included.
@@ -193,9 +171,7 @@ fn a_fault_or_a_death_at_any_step_leaves_all_that_one_revert_needs() {
     for at in 1..=count {
         for (fails_at, dies_at) in [(at, 0), (0, at)] {
             let bench = Bench::new();
-            let steps = Rc::new(Steps::default());
-            steps.fails_at.set(fails_at);
-            steps.dies_at.set(dies_at);
+            let steps = Steps::of(fails_at, dies_at);
             let outcome = run(&bench, &steps).map(|results| results.len());
             let case = format!("fails at {fails_at}, dies at {dies_at}: {outcome:?}");
             assert!(is_free(&bench) || bench.has_journal(), "pinned and no journal; {case}");
@@ -219,8 +195,7 @@ fn a_revert_that_dies_at_any_step_is_finished_by_the_next() {
         let mut pinning = begin(&bench, &Rc::default()).expect("nothing is in the way");
         pin_all(&mut pinning, 0).expect("they may be bound");
         std::mem::forget(pinning);
-        let steps = Rc::new(Steps::default());
-        steps.dies_at.set(at);
+        let steps = Steps::of(0, at);
         let mut writer = FaultyWriter(MachineWriter::tree(&bench.tree()), steps.clone());
         let _ = revert_on(&mut writer, &mut FaultyDisk(bench.disk(), steps), "boot", Revert::default());
         assert!(bench.is_as_before() || bench.has_journal(), "step {at}");
@@ -264,8 +239,7 @@ fn a_second_tree_waits_for_the_first_and_the_journal_tells_of_it() {
     let pinning = begin(&bench, &Rc::default()).expect("nothing is in the way");
     let error = begin(&bench, &Rc::default()).expect_err("a journal lies there").to_string();
     assert!(error.contains("place was left switched") && error.contains("toggles revert"), "{error}");
-    let bytes = fs::read(bench.folder.path().join("state").join(JOURNAL_NAME)).expect("a journal");
-    let pins = decode(&bytes).expect("a whole journal").pins.expect("pins");
+    let pins = bench.journal().expect("a journal").pins.expect("pins");
     assert_eq!((pins.processes.as_str(), pins.cpus.as_str()), ("100@50 200@60", BOTH));
     assert_eq!(pins.ours, ["0", "1"]);
     assert_eq!(pins.apart[0].threads, "100/102@52");
@@ -312,12 +286,11 @@ fn live_processes_are_pinned_and_set_free() {
     let first = CpuSet::from_list(&before[0]).expect("a list").first().expect("a CPU");
     let sets: [CpuSet; 1] = [[first].into_iter().collect()];
     let state = tempfile::tempdir().expect("a temporary folder");
-    let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let intent = PinIntent { label: "place", process: id, sets: &sets };
     let mut pinning = Pinning::begin(
         MachineWriter::live(),
         StateFolder::new(state.path()),
-        owner,
+        owner(),
         &intent,
         "now".to_owned(),
     )

@@ -3,19 +3,15 @@
 //!
 //! The kernel's part is as seen on Linux 6.1 and 6.12 with four CPUs of which `maxcpus=3` left one away.
 
-use std::fs;
-use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{
-    Bindings, Followed, MachineWriter, ProcessId, StateFolder, SystemWriter, SystemWriterError, Target,
-};
+use host::{Bindings, Followed, MachineWriter, ProcessId, SystemWriter, SystemWriterError, Target};
 use toggles::{
-    Availability, Change, Experiment, ExperimentError, Fate, Found, Intent, JOURNAL_NAME, Owner, Place,
-    Restored, Revert, Reverted, SystemState, find, find_state, revert_on,
+    Availability, Change, Experiment, ExperimentError, Fate, Found, Intent, Place, Restored, Revert,
+    Reverted, SystemState, find, find_state, revert_on,
 };
 
-use crate::faults::{FaultyDisk, Steps};
+use crate::faults::{FaultyDisk, Recorded, Steps, Task, owner, refused};
 
 const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 const ONLINE: &str = "sys/devices/system/cpu/online";
@@ -38,14 +34,22 @@ fn online_file(cpu: u32) -> String {
 }
 
 struct Bench {
-    folder: tempfile::TempDir,
+    recorded: Recorded,
     online: &'static str,
     control: &'static str,
 }
 
+impl std::ops::Deref for Bench {
+    type Target = Recorded;
+
+    fn deref(&self) -> &Recorded {
+        &self.recorded
+    }
+}
+
 impl Bench {
     fn new(online: &'static str, control: &'static str) -> Self {
-        let bench = Self { folder: tempfile::tempdir().expect("a temporary folder"), online, control };
+        let bench = Self { recorded: Recorded::new(), online, control };
         bench.write(ONLINE, &format!("{online}\n"));
         bench.write(CONTROL, &format!("{control}\n"));
         bench.write("proc/sys/kernel/random/boot_id", "boot\n");
@@ -57,43 +61,25 @@ impl Bench {
             let siblings = format!("{}-{}\n", core, core + 1);
             bench.write(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), &siblings);
         }
-        for (index, (name, flags, ..)) in THREADS.into_iter().enumerate() {
-            let before = bench.before(index);
-            let folder = format!("proc/{0}/task/{0}", 100 + index);
-            let zeros = "0 ".repeat(12);
-            bench.write(&format!("{folder}/stat"), &format!("1 ({name}) S 1 1 1 0 -1 {flags} {zeros}5 0\n"));
-            bench.write(&format!("{folder}/status"), &format!("Cpus_allowed_list:\t{before}\n"));
+        for (thread, (name, flags, ..)) in (100..).zip(THREADS) {
+            let one = Task { process: thread, thread, parent: 1, name, flags, start_ticks: 5 };
+            bench.start_thread(&one, bench.before(thread as usize - 100));
         }
         bench.write("proc/self/status", "\n");
-        fs::create_dir(bench.folder.path().join("state")).expect("a folder");
         bench
     }
 
-    fn tree(&self) -> PathBuf {
-        self.folder.path().join("tree")
-    }
-
     fn place(&self) -> Place {
-        Place { state: self.folder.path().join("state"), tree: Some(self.tree()) }
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.tree().join(path);
-        fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
-        fs::write(path, text).expect("a file");
+        Place { state: self.state(), tree: Some(self.tree()) }
     }
 
     fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.tree().join(path)).expect("a file of the tree").trim().to_owned()
+        self.recorded.read(path).trim().to_owned()
     }
 
     fn bound(&self, index: usize) -> String {
-        let status = self.read(&format!("proc/{0}/task/{0}/status", 100 + index));
-        status.split_once('\t').expect("one line").1.to_owned()
-    }
-
-    fn disk(&self) -> StateFolder {
-        StateFolder::new(&self.folder.path().join("state"))
+        let thread = 100 + index as u32;
+        self.recorded.bound(thread, thread)
     }
 
     fn writer(&self, steps: &Rc<Steps>) -> Kernel<'_> {
@@ -106,7 +92,7 @@ impl Bench {
     }
 
     fn has_journal(&self) -> bool {
-        self.folder.path().join("state").join(JOURNAL_NAME).exists()
+        self.journal().is_some()
     }
 
     /// The same CPUs, and what programs are bound to.
@@ -140,10 +126,10 @@ impl Kernel<'_> {
         let there: machine::CpuSet = (0..4).filter(|cpu| self.is_there(*cpu)).map(machine::CpuId).collect();
         self.bench.write(ONLINE, &format!("{there}\n"));
         if !is_there {
-            for (index, (_, _, before, after)) in THREADS.into_iter().enumerate() {
-                let status = format!("proc/{0}/task/{0}/status", 100 + index);
-                let text = self.bench.read(&status).replace(&format!("\t{before}"), &format!("\t{after}"));
-                self.bench.write(&status, &(text + "\n"));
+            for (thread, (_, _, before, after)) in (100..).zip(THREADS) {
+                if self.bench.recorded.bound(thread, thread) == before {
+                    self.bench.bind(thread, thread, after);
+                }
             }
         }
     }
@@ -151,21 +137,18 @@ impl Kernel<'_> {
 
 impl SystemWriter for Kernel<'_> {
     fn read(&mut self, target: &Target) -> Result<String, SystemWriterError> {
-        let stepped = self.steps.step();
-        stepped.map_err(|source| SystemWriterError::Read { target: target.clone(), source })?;
+        self.steps.step_of_read(target)?;
         self.writer.read(target)
     }
 
     fn write(&mut self, target: &Target, value: &str) -> Result<(), SystemWriterError> {
         /// `EPERM`: what the kernel says to a second thread that shall come while SMT is off.
         const PERM: i32 = 1;
-        let failed =
-            |source| SystemWriterError::Write { target: target.clone(), value: value.to_owned(), source };
-        self.steps.step().map_err(failed)?;
+        self.steps.step_of_write(target, value)?;
         let cpu = (0..4).find(|cpu| target.to_string().ends_with(&format!("cpu{cpu}/online")));
         let is_off = self.bench.read(CONTROL) == "off";
         if cpu.is_some_and(|cpu| SECOND.contains(&cpu)) && value == "1" && is_off {
-            return Err(failed(std::io::Error::from_raw_os_error(PERM)));
+            return Err(refused(target, value, std::io::Error::from_raw_os_error(PERM)));
         }
         self.writer.write(target, value)?;
         match (cpu, value) {
@@ -178,7 +161,7 @@ impl SystemWriter for Kernel<'_> {
     }
 
     fn bindings(&mut self) -> Result<Bindings, SystemWriterError> {
-        self.steps.step().map_err(|source| SystemWriterError::Bindings { source })?;
+        self.steps.step_of_bindings()?;
         self.writer.bindings()
     }
 
@@ -194,9 +177,8 @@ fn change(path: &str, value: &str) -> Change {
 /// Kept, as `toggles set` does it.
 fn set(bench: &Bench, steps: &Rc<Steps>, changes: &[Change]) -> Result<(), ExperimentError> {
     let intent = Intent { label: "smt=off", states: &[changes], kept: true };
-    let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let disk = FaultyDisk(bench.disk(), steps.clone());
-    let mut experiment = Experiment::begin(bench.writer(steps), disk, owner, &intent, "now".to_owned())?;
+    let mut experiment = Experiment::begin(bench.writer(steps), disk, owner(), &intent, "now".to_owned())?;
     experiment.switch(changes)?;
     experiment.keep();
     Ok(())
@@ -250,9 +232,8 @@ fn a_state_in_which_smt_is_on_again_has_the_cpus_of_before() {
     let bench = Bench::new("0-2", "on");
     let (off, on) = ([change(CONTROL, "off")], [change(CONTROL, "on")]);
     let intent = Intent { label: "smt", states: &[&off, &on], kept: false };
-    let owner = Owner { boot_id: "boot".to_owned(), pid: 1, start_ticks: 1 };
     let begun =
-        Experiment::begin(bench.writer(&Rc::default()), bench.disk(), owner, &intent, "now".to_owned());
+        Experiment::begin(bench.writer(&Rc::default()), bench.disk(), owner(), &intent, "now".to_owned());
     let mut experiment = begun.expect("nothing is in the way");
     experiment.switch(&off).expect("writable");
     assert_eq!(bench.read(ONLINE), "0,2");
@@ -288,9 +269,7 @@ fn a_death_or_a_fault_at_any_step_of_set_and_revert_loses_nothing() {
             let mut is_over = false;
             for (fails_at, dies_at) in [(at, 0), (0, at)] {
                 let bench = Bench::new(online, control);
-                let steps = Rc::new(Steps::default());
-                steps.fails_at.set(fails_at);
-                steps.dies_at.set(dies_at);
+                let steps = Steps::of(fails_at, dies_at);
                 let was_set = set(&bench, &steps, &changes).is_ok();
                 let mut writer = bench.writer(&steps);
                 let mut disk = FaultyDisk(bench.disk(), steps.clone());

@@ -25,7 +25,8 @@ use super::plan::Plan;
 use crate::ab::subject::{RowSpec, Trial};
 
 /// What the journal is sealed as, in the state folder.
-pub const SEALED: SealedFile = SealedFile { name: "reboots.json", magic: "sidestep reboots 2" };
+pub const SEALED: SealedFile =
+    SealedFile { name: "reboots.json", magic: "sidestep reboots 2", may_be_lost_by_power_cut: false };
 /// A boot in which more than this share of the trials failed has no value.
 const FAILED_SHARE_MAX: f64 = 0.5;
 

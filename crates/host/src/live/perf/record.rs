@@ -36,7 +36,6 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The stack pointer.
     pub fn stack_pointer(&self) -> u64 {
         self.general[4]
     }
@@ -60,7 +59,6 @@ pub struct RegisterSample {
 /// What is seen of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// A sample.
     Sample(RegisterSample),
     /// A thread has a name; with `exec` its process is another program from now on.
     Named {
@@ -68,7 +66,6 @@ pub enum Observation {
         pid: u32,
         /// The thread.
         tid: u32,
-        /// The name.
         name: String,
         /// The program is new.
         exec: bool,
@@ -315,15 +312,15 @@ mod tests {
         let mut body: Vec<u8> = [7_u32, 8].iter().flat_map(|word| word.to_ne_bytes()).collect();
         body.extend(99_u64.to_ne_bytes());
         body.extend(36_u32.to_ne_bytes());
-        let told = body.len();
+        let start = body.len();
         body.extend([0; 36]);
-        body[told + 24] = 9;
+        body[start + 24] = 9;
         let wakes = PerfWatch::Wakes(TRACEPOINT);
         let whole = record(SAMPLE, 2, &body);
         assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: Some(8), woken: 9 }]);
         assert_eq!(parsed_as(PerfWatch::Switches, &whole).0, vec![]);
         // In a hard interrupt.
-        body[told + 2] = 8;
+        body[start + 2] = 8;
         let whole = record(SAMPLE, 2, &body);
         assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: None, woken: 9 }]);
     }

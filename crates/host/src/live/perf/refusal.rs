@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::Root;
+use crate::root::value_of;
 
 /// CAP_SYS_ADMIN and CAP_PERFMON, include/uapi/linux/capability.h: with either the kernel's setting does not count.
 const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
@@ -13,7 +14,6 @@ const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
 /// SECCOMP_MODE_FILTER, include/uapi/linux/seccomp.h, as `Seccomp` of proc_pid_status(5) shows it.
 const FILTERED: &str = "2";
-/// The setting.
 const SETTING: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// Why `perf_event_open` is refused.
@@ -59,14 +59,14 @@ impl Permission {
     /// Of this process, or of one in a folder of recorded files.
     pub(super) fn read(root: &Root) -> Self {
         let status = root.read("/proc/self/status").unwrap_or_default();
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let held = field("CapEff:").and_then(|held| u64::from_str_radix(held, 16).ok()).unwrap_or(0);
+        let held =
+            value_of(&status, "CapEff").and_then(|held| u64::from_str_radix(held, 16).ok()).unwrap_or(0);
         let users = root.read("/proc/self/uid_map").unwrap_or_default();
         Self {
             paranoid: root.read(SETTING).ok().and_then(|text| text.parse().ok()),
             is_missing: !root.exists(SETTING),
             is_capable: held & CAPABILITIES != 0 && users.split_whitespace().eq(ALL_USERS),
-            is_seccomp: field("Seccomp:") == Some(FILTERED),
+            is_seccomp: value_of(&status, "Seccomp") == Some(FILTERED),
         }
     }
 

@@ -47,9 +47,9 @@ impl WakeTracepoint {
     }
 
     /// The woken thread, and whether an interrupt woke it; `None` if the bytes are too few.
-    pub(super) fn read(self, told: &[u8]) -> Option<(u32, bool)> {
-        let flags = *told.get(self.flags_offset)?;
-        let woken = told.get(self.woken_offset..)?.first_chunk()?;
+    pub(super) fn read(self, bytes: &[u8]) -> Option<(u32, bool)> {
+        let flags = *bytes.get(self.flags_offset)?;
+        let woken = bytes.get(self.woken_offset..)?.first_chunk()?;
         Some((u32::from_ne_bytes(*woken), flags & IN_INTERRUPT != 0))
     }
 }
@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn what_it_tells_may_be_too_short() {
         let tracepoint = WakeTracepoint { id: 1, flags_offset: 2, woken_offset: 24 };
-        let mut told = [0; 28];
-        (told[2], told[24]) = (0x10, 5);
-        assert_eq!(tracepoint.read(&told), Some((5, true)));
-        assert_eq!(tracepoint.read(&told[..27]), None);
-        assert_eq!(WakeTracepoint { woken_offset: usize::MAX, ..tracepoint }.read(&told), None);
+        let mut bytes = [0; 28];
+        (bytes[2], bytes[24]) = (0x10, 5);
+        assert_eq!(tracepoint.read(&bytes), Some((5, true)));
+        assert_eq!(tracepoint.read(&bytes[..27]), None);
+        assert_eq!(WakeTracepoint { woken_offset: usize::MAX, ..tracepoint }.read(&bytes), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::arch::AtomicAdds;
-use crate::turn::{Turn, repeat};
+use crate::loop_interface::{Turn, repeat};
 
 pub(crate) const ATOMIC_ADDS: &[AtomicAdds] = &[
     AtomicAdds { name: "ll_sc", is_present: || true, rounds_of: exclusive_adds },

@@ -3,7 +3,7 @@
 //! Registers: 0 and 1 hold z, 2 and 3 hold c, 4 is all ones in the lanes still inside, 5 counts their steps, 6 holds
 //! the bound; 7 to 10 are products and sums. All lanes are stepped; lanes that have left are no longer counted.
 
-use crate::isa::Isa;
+use crate::operation::Isa;
 use crate::picture::{
     BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, Numbers, PRODUCT_SHIFT, Picture, REAL_START, fixed16_at,
     float32_at,

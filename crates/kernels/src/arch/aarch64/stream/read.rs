@@ -2,9 +2,9 @@
 //!
 //! Vectors are summed as integers, as on x86-64: the checksum proves that everything was read. Eight accumulators, 8 to 15.
 
-use crate::isa::Isa;
+use crate::loop_interface::Variant;
+use crate::operation::Isa;
 use crate::operation::Store;
-use crate::stream_variant::Variant;
 
 /// Loads four pairs and adds each register to an accumulator: `loaded register, bytes of a pair, prefix, suffix, addition`.
 macro_rules! sums {

@@ -1,4 +1,4 @@
-//! The operations that store: what each does for a pair of registers, in the frame of [`sweep`](super::sweep).
+//! The operations that store: what each does for a pair of registers, in the frame of `sweep!`.
 //!
 //! An operation is a macro of the kind of registers and of the instructions that load and store a pair: it loads into registers 4 and
 //! 5, and 6 and 7, finds the constant in 16, and leaves what is stored in 4 and 5. Non-temporal loops load past the caches as well.
@@ -58,9 +58,9 @@ macro_rules! stores {
 /// Defines all loops of an operation, and the table of them.
 macro_rules! storing_sweeps {
     ($arrays:tt, $operation:ident) => {
-        use crate::isa::Isa;
+        use crate::operation::Isa;
         use crate::operation::Store;
-        use crate::stream_variant::Variant;
+        use crate::loop_interface::Variant;
 
         sweep!(scalar_u64, $arrays, 64; "mov x16, #3"; $operation!("ldp", "stp", x); ""; "mov x8, #0");
         sweep!(scalar_u64_non_temporal, $arrays, 64; "mov x16, #3"; $operation!("ldnp", "stnp", x); "dmb ishst";

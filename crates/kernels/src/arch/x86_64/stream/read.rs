@@ -5,9 +5,9 @@
 //! Accumulators: eight vectors, or four integer registers, which covers the latency of the addition at two to
 //! three loads per cycle (Intel and AMD: 1 cycle for integers, 3 to 4 for doubles).
 
-use crate::isa::Isa;
+use crate::loop_interface::Variant;
+use crate::operation::Isa;
 use crate::operation::Store;
-use crate::stream_variant::Variant;
 
 /// Sums the two halves of ymm0, then the two of xmm0, into rax.
 macro_rules! fold_vex {

@@ -1,4 +1,4 @@
-//! The operations that store: what each does for one `\k`, in the frame of [`sweep`](super::sweep).
+//! The operations that store: what each does for one `\k`, in the frame of `sweep!`.
 //!
 //! An operation is three texts for the assembler: of integers; of SSE2 and scalar doubles; of AVX2 and AVX-512. In them
 //! `\s` is the storing instruction, plain or non-temporal, `\l` the loading one, `\x` the suffix of arithmetic, `\w` the bytes of a
@@ -20,9 +20,9 @@ macro_rules! storing_sweeps {
         storing_sweeps!($arrays, [avx2, avx512], $integer, $legacy, $vex);
     };
     ($arrays:tt, [$avx2_large:ident, $avx512_large:ident], $integer:expr, $legacy:expr, $vex:expr) => {
-        use crate::isa::Isa;
+        use crate::operation::Isa;
         use crate::operation::Store;
-        use crate::stream_variant::Variant;
+        use crate::loop_interface::Variant;
 
         sweep!(scalar_u64, "sse2", $arrays, 64; "mov r8d, 3"; eight_times!(["s" = "mov"], $integer);
             ""; "xor eax, eax");

@@ -1,7 +1,6 @@
-//! Kernel messages that tell of flaws and workarounds, where dmesg is open.
+//! The kernel's message buffer, and the messages in it that tell of flaws and workarounds, where dmesg is open.
 
 use crate::Root;
-use crate::live;
 
 /// The most messages kept.
 const MESSAGES_MAX: usize = 100;
@@ -36,13 +35,13 @@ const WORDS: [&str; 22] = [
 pub(crate) const RECORDED: &str = "dmesg";
 
 /// The messages; none where they may not be read.
-pub(super) fn read(root: &Root) -> Vec<String> {
+pub(crate) fn of_flaws(root: &Root) -> Vec<String> {
     if root.is_live() { of_this_machine() } else { chosen(&root.read(RECORDED).unwrap_or_default()) }
 }
 
 /// The messages of the machine that this runs on.
 pub(crate) fn of_this_machine() -> Vec<String> {
-    chosen(&live::kernel_messages().unwrap_or_default())
+    chosen(&kernel_messages().unwrap_or_default())
 }
 
 fn chosen(text: &str) -> Vec<String> {
@@ -59,12 +58,33 @@ fn is_word(line: &str, word: &str) -> bool {
 }
 
 /// A line without its level and time: `<6>[    0.123456] text`.
-fn message(line: &str) -> &str {
+pub(crate) fn message(line: &str) -> &str {
     let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
     let is_time = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ' '));
     // `[Firmware Bug]` belongs to the message.
     let bracket = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     bracket.filter(|(time, _)| is_time(time)).map_or(line, |(_, rest)| rest).trim()
+}
+
+/// `SYSLOG_ACTION_READ_ALL`: read all messages without removing them. Linux, include/linux/syslog.h.
+const READ_ALL: libc::c_int = 3;
+/// The largest buffer asked for; a kernel's default is 128 KiB to 1 MiB (`CONFIG_LOG_BUF_SHIFT`).
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// The messages of this boot that are still there; `None` where they may not be read (`kernel.dmesg_restrict`).
+pub(crate) fn kernel_messages() -> Option<String> {
+    let mut buffer = vec![0_u8; BUFFER_BYTES];
+    // SAFETY: the kernel writes at most BUFFER_BYTES bytes into the buffer, which is as long.
+    let length = unsafe {
+        libc::klogctl(
+            READ_ALL,
+            buffer.as_mut_ptr().cast(),
+            libc::c_int::try_from(BUFFER_BYTES).expect("a megabyte is a small number"),
+        )
+    };
+    let length = usize::try_from(length).ok()?;
+    buffer.truncate(length);
+    Some(String::from_utf8_lossy(&buffer).into_owned())
 }
 
 #[cfg(test)]

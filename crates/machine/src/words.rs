@@ -1,4 +1,18 @@
-//! The name that somebody meant who typed another.
+//! Words of messages: a number of things in English, the name that somebody meant who typed another, words as sh takes them.
+
+/// `1 pair`, `3 pairs`, `2 entries`, `4 processes`, of a noun in the singular.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {}", plural(noun)) }
+}
+
+fn plural(noun: &str) -> String {
+    let hisses = ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end));
+    match noun.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if hisses => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
 
 /// More wrong letters than this are another word, whatever its length.
 const EDITS_MAX: usize = 3;
@@ -33,9 +47,35 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
+/// In single quotes.
+pub fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// In single quotes where that is needed.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { shell_quoted(word) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_singular_and_all_else_is_plural() {
+        for (count, noun, expected) in [
+            (1, "way", "1 way"),
+            (2, "way", "2 ways"),
+            (0, "pair", "0 pairs"),
+            (3, "entry", "3 entries"),
+            (4, "process", "4 processes"),
+            (2, "switch", "2 switches"),
+            (1, "CPU", "1 CPU"),
+        ] {
+            assert_eq!(counted(count, noun), expected);
+        }
+    }
 
     #[test]
     fn a_name_typed_almost_right_is_suggested_and_another_word_is_not() {
@@ -52,5 +92,15 @@ mod tests {
             assert_eq!(did_you_mean(typed, names), hint, "{typed}");
         }
         assert_eq!((distance("", "abc"), distance("abc", "abd"), distance("ab", "ba")), (3, 1, 1));
+    }
+
+    #[test]
+    fn what_a_shell_would_read_otherwise_is_quoted() {
+        for (word, expected) in
+            [("a-b/c.d=1,2:3@4%+", "a-b/c.d=1,2:3@4%+"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'")]
+        {
+            assert_eq!(shell_word(word), expected);
+        }
+        assert_eq!(shell_quoted("a"), "'a'");
     }
 }

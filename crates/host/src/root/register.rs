@@ -1,4 +1,4 @@
-//! Registers: eight bytes of `/dev/cpu/N/msr`, four bytes of PCI configuration space, or a recorded map of either.
+//! Registers of a machine: eight bytes of `/dev/cpu/N/msr`, four bytes of PCI configuration space, or lines of a recording.
 //!
 //! The device takes the register's number as the offset and answers eight bytes (msr(4)), so neighbouring registers
 //! overlap in the file: a recording is a map of lines instead.
@@ -7,9 +7,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-
-use super::{form, tree};
+use std::path::PathBuf;
 
 /// Model-specific registers of the CPUs of a machine that runs, by the numbers of CPU and register.
 ///
@@ -50,50 +48,17 @@ fn device(cpu: u32) -> PathBuf {
     PathBuf::from(format!("/dev/cpu/{cpu}/msr"))
 }
 
-/// The registers of a recorded tree: lines `INDEX = VALUE` in `msr/N`.
-#[derive(Debug)]
-pub(super) struct RecordedMap(pub(super) PathBuf);
-
-impl RecordedMap {
-    fn file(&self, cpu: u32) -> PathBuf {
-        self.0.join(format!("msr/{cpu}"))
-    }
-}
-
-impl Registers for RecordedMap {
-    fn read(&self, cpu: u32, register: u32) -> io::Result<u64> {
-        let value = in_recording(&form::read_text(&self.file(cpu))?, register);
-        value.ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    fn write(&self, cpu: u32, register: u32, value: u64) -> io::Result<()> {
-        let path = self.file(cpu);
-        let text = form::read_text(&path)?;
-        let with_new = lines(&text).map(|(index, old)| (index, if index == register { value } else { old }));
-        let lines: Vec<String> = with_new.map(|(index, value)| format!("{index:x} = {value:x}\n")).collect();
-        tree::replace(&path, &lines.concat())
-    }
-}
-
 /// The value of a register in the text of a recording.
 pub(crate) fn in_recording(text: &str, register: u32) -> Option<u64> {
-    lines(text).find_map(|(index, value)| (index == register).then_some(value))
+    recorded(text).find_map(|(index, value)| (index == register).then_some(value))
 }
 
 /// The registers of a recording.
-fn lines(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
+pub(crate) fn recorded(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
     text.lines().filter_map(|line| {
         let (index, value) = line.split_once('=')?;
-        let (index, value) = (index.trim().trim_start_matches("0x"), value.trim().trim_start_matches("0x"));
-        Some((u32::from_str_radix(index, 16).ok()?, u64::from_str_radix(value, 16).ok()?))
+        Some((super::hexadecimal(index)?.try_into().ok()?, super::hexadecimal(value)?))
     })
-}
-
-/// Reads an aligned word of configuration space, which is little-endian on every machine.
-pub(super) fn read_pci(file: &Path, offset: u32) -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    File::open(file)?.read_exact_at(&mut bytes, offset.into())?;
-    Ok(u32::from_le_bytes(bytes))
 }
 
 /// What a function that is not there answers at every offset. PCI Local Bus Specification 3.0, section 6.1.
