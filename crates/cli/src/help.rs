@@ -69,7 +69,6 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["clock", "cost"],
         &[
             ("clock cost", "the clock source in use"),
-            ("clock cost --clocksources all", "each clock source in turn (root)"),
             ("clock cost --threads 1..8", "does the cost grow with the number of threads"),
         ],
     ),

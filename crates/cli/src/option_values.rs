@@ -33,6 +33,16 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads `4` or `1..8`; both ends count.
+pub(crate) fn parse_counts(text: &str) -> Result<[usize; 2], String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let ends = low.parse().ok().zip(high.strip_prefix('=').unwrap_or(high).parse().ok());
+    match ends {
+        Some((low, high)) if 1 <= low && low <= high => Ok([low, high]),
+        _ => Err("give a number such as 4 or a rising range such as 1..8".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

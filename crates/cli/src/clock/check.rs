@@ -14,9 +14,7 @@ use probes::clock_pairs::{self, ClockPairsError, Frequencies, NoFrequencies, Set
 use probes::session::Progress;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
-use super::arguments::{CheckArguments, StressName};
-use super::ended;
-use super::injection;
+use super::{CheckArguments, StressName, ended, injection};
 use crate::flaws::toggles_missing;
 use crate::global::Global;
 use crate::outcome::Outcome;
@@ -55,7 +53,13 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
     let fails = matches!(verdict, ClockVerdict::Unsafe | ClockVerdict::Correctable);
-    ended(&left_changed, failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
+    if !left_changed.is_empty() {
+        return Ok(Outcome::LeftChanged(anyhow::anyhow!(
+            "{} are not put back; sidestep toggles revert does it",
+            left_changed.join(", ")
+        )));
+    }
+    ended(failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
 }
 
 /// A check, how it went, and of what.

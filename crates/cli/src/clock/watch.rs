@@ -12,8 +12,7 @@ use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
-use super::arguments::WatchArguments;
-use super::injection;
+use super::{WatchArguments, injection};
 use crate::global::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::{describe, output, provenance};

@@ -6,6 +6,7 @@ use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachi
 
 use super::{SimulateArguments, named, tell};
 use crate::global::Global;
+use crate::option_values::parse_counts;
 use crate::outcome::Outcome;
 
 /// More threads than this per CPU say nothing new.
@@ -22,7 +23,7 @@ const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, C
 #[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x)")]
 pub(crate) struct ThreadsArguments {
     /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
-    #[arg(long, value_name = "COUNTS", value_parser = counts)]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts)]
     threads: Option<[usize; 2]>,
     /// Who places them, as listed by --help
     #[arg(long, value_name = "NAME", value_parser = policy, long_help = POLICIES)]
@@ -140,16 +141,6 @@ fn class(text: &str) -> Result<Class, String> {
     named(&CLASSES, Class::name, text)
 }
 
-/// Reads `4` or `1..8`; both ends count.
-fn counts(text: &str) -> Result<[usize; 2], String> {
-    let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let ends = low.parse().ok().zip(high.strip_prefix('=').unwrap_or(high).parse().ok());
-    match ends {
-        Some((low, high)) if 1 <= low && low <= high => Ok([low, high]),
-        _ => Err("give a number such as 4 or a rising range such as 1..8".to_owned()),
-    }
-}
-
 /// Reads `0.2` or `0..0.4`.
 fn sharing(text: &str) -> Result<[f64; 2], String> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
@@ -176,13 +167,13 @@ mod tests {
 
     #[test]
     fn counts_and_shares_are_numbers_or_rising_ranges() {
-        assert_eq!(counts("4"), Ok([4, 4]));
-        assert_eq!(counts("1..8"), Ok([1, 8]));
-        assert_eq!(counts("1..=8"), Ok([1, 8]));
+        assert_eq!(parse_counts("4"), Ok([4, 4]));
+        assert_eq!(parse_counts("1..8"), Ok([1, 8]));
+        assert_eq!(parse_counts("1..=8"), Ok([1, 8]));
         assert_eq!(sharing("0..0.4"), Ok([0.0, 0.4]));
         assert_eq!(sharing("0.2"), Ok([0.2, 0.2]));
         for text in ["", "0", "8..1", "..", "1..", "-1", "99999999999999999999", "1.5"] {
-            assert!(counts(text).is_err(), "{text}");
+            assert!(parse_counts(text).is_err(), "{text}");
         }
         for text in ["", "nan", "0.4..0", "-0.1", "inf", "4", "0..nan"] {
             assert!(sharing(text).is_err(), "{text}");
