@@ -65,7 +65,6 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
         return dry_run(pair, global);
     }
-    arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
     if pair.as_ref().is_some_and(|pair| !pair.changes(Arm::B).is_empty()) {
@@ -385,7 +384,7 @@ fn conclude(
     write_document(&found, file)?;
     let shown = ExperimentOutcome { raw: Vec::new(), ..found };
     let (forms, global) = (&request.arguments.forms, request.global);
-    output::print(&forms.text(&report::experiment_page(&shown), &shown, global)?)?;
+    forms.print(&report::experiment_page(&shown), &shown, global)?;
     if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
         output::print_lines(&format!("record  {}\n", file.display()))?;
     }

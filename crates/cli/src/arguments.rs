@@ -23,7 +23,7 @@ use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
 use crate::workloads::WorkloadArguments;
-use crate::{gate_flags, help};
+use crate::{forms, gate_flags, help};
 
 /// Finds what a computing platform hides, what that costs, and what to do about it
 ///
@@ -106,7 +106,7 @@ impl Arguments {
         let matches = definition().try_get_matches_from(words)?;
         let arguments = Self::from_arg_matches(&matches)?;
         let (gate, strict) = gate_flags::asked(&matches);
-        let global = Global { gate, strict, ..arguments.global };
+        let global = Global { gate, strict, page_file: forms::page_file(&matches), ..arguments.global };
         Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
 }

@@ -21,7 +21,6 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::option_values::{parse_budget, parse_percent};
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::output;
 use crate::program_arguments::{GROUP, ProgramArguments};
 use crate::progress::BillLine;
 use crate::provenance::seed_of_now;
@@ -111,7 +110,6 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
     } else {
         (None, arguments.clone())
     };
-    arguments.forms.ensure_writable()?;
     let tasks = Task::all(&arguments)?;
     if !arguments.dry_run && live::effective_root() {
         // What an earlier sidestep left switched is not the present state.
@@ -362,7 +360,7 @@ fn plan(
         programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
         ..document(chosen, arguments, arguments.seed.unwrap_or(0))
     };
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
+    arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
     Ok(Outcome::Done)
 }
 
@@ -422,7 +420,7 @@ fn conclude(
         ..document(chosen, arguments, journal.begun.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
+    arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
     if let Some(failure) = failure {
         return after_error(failure, &priced.restored);
     }

@@ -140,7 +140,7 @@ fn conclude(
         if !arguments.again.no_history {
             history::append(&record);
         }
-        output::print(&arguments.words.text(&page, &without_raw(record), global)?)?;
+        arguments.words.print(&page, &without_raw(record), global)?;
         if !global.json && !global.quiet && !arguments.words.markdown {
             let (record, report) = (record_path.display(), folder.report_path());
             output::print_lines(&format!("record  {record}\nreport  {}\n", report.display()))?;

@@ -10,12 +10,11 @@ use experiments::compare::{Configuration, Options, is_class_slower_by, is_slower
 use record::ComparisonTable;
 use stats::Verdict;
 
-use crate::forms::{Forms, STDOUT, Words};
+use crate::forms::Forms;
 use crate::global::Global;
 use crate::history::Store;
 use crate::option_values::parse_percent;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
@@ -43,26 +42,8 @@ pub(crate) struct CompareArguments {
     /// Use no earlier records
     #[arg(long, conflicts_with = "history")]
     pub(crate) no_history: bool,
-    /// Show everything: all tests, averages, notes
-    #[arg(help_heading = "Output", long)]
-    pub(crate) long: bool,
-    /// Also write a page with difference surface and curves, to a new file
-    #[arg(help_heading = "Output", long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print Markdown, for a ticket or a pull request
-    #[arg(help_heading = "Output", long, conflicts_with_all = ["csv", "json"])]
-    pub(crate) markdown: bool,
-    /// Print the tables as CSV with all digits; with a folder, write each as a file into it instead
-    #[arg(
-        help_heading = "Output",
-        long,
-        value_name = "DIR",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = STDOUT,
-        conflicts_with = "json"
-    )]
-    pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
     /// Exit with 1 when a test or a class of tests got slower with confidence, by more than this percentage if one is given
     #[arg(
         long,
@@ -75,17 +56,6 @@ pub(crate) struct CompareArguments {
     pub(crate) gate: Option<f64>,
 }
 
-impl CompareArguments {
-    /// The forms asked for.
-    pub(crate) fn forms(&self) -> Forms {
-        Forms {
-            words: Words { long: self.long, markdown: self.markdown },
-            html: self.html.clone(),
-            csv: self.csv.clone(),
-        }
-    }
-}
-
 /// Compares and prints in the form asked for.
 pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {
     let is_margin = |word: &&String| word.ends_with('%') && parse_percent(word).is_ok();
@@ -94,9 +64,6 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
             "cannot read {word}: there is no such file; give the margin of the gate as --gate={word}"
         );
     }
-    // What is there may be one of the inputs; nothing is ever overwritten.
-    let forms = arguments.forms();
-    forms.ensure_writable()?;
     let sources = sources::read(&arguments.inputs)?;
     let configurations: Vec<Configuration> = sources.iter().map(|one| one.configuration.clone()).collect();
     let options = Options {
@@ -113,11 +80,11 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
     };
     let table = experiments::compare::compare(&configurations, &earlier, &options)?;
     // Pictures are on the page alone.
-    let records = sources.iter().filter(|_| arguments.html.is_some()).map(|one| one.record.as_ref());
+    let records = sources.iter().filter(|_| arguments.forms.html.is_some()).map(|one| one.record.as_ref());
     let typed: Vec<String> =
         std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
     let page = report::comparison_page(&table, &records.collect::<Vec<_>>(), &typed);
-    output::print(&forms.text(&page, &table, global)?)?;
+    arguments.forms.print(&page, &table, global)?;
     Ok(outcome(&table, arguments, global))
 }
 

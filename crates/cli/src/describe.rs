@@ -51,10 +51,9 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
     if let Some(file) = &arguments.save {
         return save(file, arguments, global);
     }
-    arguments.forms.ensure_writable()?;
     let machine = described(arguments)?;
     let page = report::machine_page(&machine);
-    output::print(&arguments.forms.text(&page, &document(&machine)?, global)?)?;
+    arguments.forms.print(&page, &document(&machine)?, global)?;
     Ok(Outcome::judged(global, !machine.disagreements.is_empty(), false))
 }
 

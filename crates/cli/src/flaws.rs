@@ -24,11 +24,7 @@ const SCHEMA: u32 = 2;
 
 const AFTER_HELP: &str = "\
 States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
-unknown.
-
-Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if sources disagree and one says \
-not protected, or if CPUs differ; with --expect, if something got worse; with --gate --strict, also if a flaw is on request; 2 \
-bad use; 3 with --strict, if a flaw is on request or unknown.";
+unknown.";
 
 /// Options of `flaws`.
 #[derive(Debug, Clone, Args)]
@@ -100,7 +96,6 @@ pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Resul
 }
 
 fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
     let baseline = arguments.expect.as_deref().map(load_norm).transpose()?;
@@ -121,7 +116,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     });
     let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
     let page = report::flaws_page(&list);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {
             output::complain(&format!("{}: {}", reason.id, reason.why));
@@ -154,7 +149,7 @@ fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::R
     let mut document = serde_json::to_value(&counts)?;
     document["schema"] = SCHEMA.into();
     let page = report::population_page(&counts, judged.all);
-    output::print(&forms.text(&page, &document, global)?)?;
+    forms.print(&page, &document, global)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
@@ -169,7 +164,7 @@ fn list(words: &[String], forms: &Forms, global: &Global) -> anyhow::Result<Outc
         words.join(" ")
     );
     let document = json!({ "schema": SCHEMA, "flaws": found });
-    output::print(&forms.text(&report::flaw_index_page(&found), &document, global)?)?;
+    forms.print(&report::flaw_index_page(&found), &document, global)?;
     Ok(Outcome::Done)
 }
 
@@ -181,7 +176,7 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-    output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, global)?)?;
+    forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
     Ok(Outcome::Done)
 }
 

@@ -47,7 +47,9 @@ const JUDGES: &[Judge] = &[
         gate: Some(
             "Exit with 1 when the kernel calls the machine vulnerable, when sources disagree and one says not protected, or when CPUs differ; with --expect, when something got worse",
         ),
-        strict: Some("Exit with 3 when a flaw is protected on request or unknown"),
+        strict: Some(
+            "Exit with 3 when a flaw is protected on request or unknown; with --gate, with 1 when one is on request",
+        ),
     },
     Judge {
         words: &["ab"],

@@ -1,5 +1,7 @@
 //! What holds for every command.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// Above the options of a result's form in the help.
@@ -23,6 +25,24 @@ pub(crate) struct Global {
     /// `--strict`, on a command whose judgement may be open
     #[arg(skip)]
     pub(crate) strict: bool,
+    /// The file of `--html`, on a command that has a page
+    #[arg(skip)]
+    pub(crate) page_file: Option<PathBuf>,
+}
+
+impl Global {
+    /// Before minutes of measuring: what cannot be written is refused at once.
+    ///
+    /// # Errors
+    /// A file of `--html` that is there already.
+    pub(crate) fn ensure_new_page(&self) -> anyhow::Result<()> {
+        match self.page_file.as_ref().filter(|path| path.exists()) {
+            Some(path) => {
+                anyhow::bail!("{} is there already; choose another name with --html FILE", path.display())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// When to use colours.

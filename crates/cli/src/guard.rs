@@ -238,7 +238,6 @@ fn check_ups(state: &State, guard: &Guard<'_>) -> anyhow::Result<Option<Vec<Hist
 }
 
 fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let baseline = state.baseline()?;
     let is_replay = !arguments.records.is_empty();
     let mut ledger = if is_replay { GuardLedger::default() } else { state.ledger() };
@@ -259,7 +258,7 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
         write_atomically(file, metrics::junit(&outcome).as_bytes())?;
     }
     let page = report::guard_page(&outcome);
-    output::print(&arguments.forms.text(&page, &outcome, global)?)?;
+    arguments.forms.print(&page, &outcome, global)?;
     let verdict = outcome.verdict;
     Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }

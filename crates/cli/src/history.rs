@@ -66,7 +66,6 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
 
 /// Lists.
 pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let store = arguments.state.as_deref().map_or_else(Store::of_user, Store::at);
     let found = store.read()?;
     let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
@@ -103,7 +102,7 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
         }
     }
     let page = report::history_page(&listing, hidden, &store.path().display().to_string());
-    output::print(&arguments.forms.text(&page, &listing, global)?)?;
+    arguments.forms.print(&page, &listing, global)?;
     Ok(Outcome::Done)
 }
 

@@ -53,7 +53,6 @@ const FILE_NAME: &str = "place.json";
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let metric = arguments.program.metric()?;
-    arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     for path in file.iter().chain(&arguments.forms.html) {
         ensure_writable(path)?;

@@ -19,7 +19,7 @@ use crate::global::Global;
 use crate::option_values::parse_budget;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::{describe, output, provenance};
+use crate::{describe, provenance};
 
 /// Version of the JSON document of this command.
 const DOCUMENT_SCHEMA: u32 = 1;
@@ -39,7 +39,6 @@ pub(crate) struct SelftestArguments {
 
 /// Measures, prints, judges.
 pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let started = Instant::now();
     let machine = describe::live_machine();
     let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
@@ -71,7 +70,7 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
         "elapsed_s": report.elapsed_s,
     });
     let page = report::selftest_page(&report);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     verdict(&found, global)
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::forms::Words;
 use crate::global::Global;
 use crate::outcome::Outcome;
+use crate::output::Document;
 use crate::record_page::{self, without_raw};
 use crate::{forms, output, store};
 
@@ -43,7 +44,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
             "{} has no figures of its own; --svg is for records",
             file.display()
         );
-        output::print(&document_text(arguments, global, &document, &page)?)?;
+        output::print(&text(arguments, [&page, &page], &document, global)?)?;
         return Ok(Outcome::Done);
     }
     let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
@@ -52,13 +53,9 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, record_page::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
-    } else if arguments.html {
-        record_page::page(&record, &arguments.record).html()
-    } else if arguments.csv {
-        forms::tables(&report::results_page(&record))
     } else {
-        let page = record_page::page(&record, &arguments.record);
-        arguments.words.text(&page, &without_raw(record.clone()), global)?
+        let pages = [&record_page::page(&record, &arguments.record), &report::results_page(&record)];
+        text(arguments, pages, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
     Ok(record_page::verdict(&record, global))
@@ -68,20 +65,20 @@ fn cannot_use(file: &Path) -> String {
     format!("cannot use {}", file.display())
 }
 
-/// A document that is no record, in the form asked for.
-fn document_text(
+/// A page and the one whose tables are its CSV, in the form asked for.
+fn text(
     arguments: &ShowArguments,
+    [page, tables]: [&Page; 2],
+    document: &dyn Document,
     global: &Global,
-    document: &Value,
-    page: &Page,
 ) -> anyhow::Result<String> {
     if arguments.html {
-        return Ok(page.html());
+        Ok(page.html())
+    } else if arguments.csv {
+        Ok(forms::tables(tables))
+    } else {
+        arguments.words.text(page, document, global)
     }
-    if arguments.csv {
-        return Ok(forms::tables(page));
-    }
-    arguments.words.text(page, document, global)
 }
 
 fn figure_named(name: &str) -> anyhow::Result<Figure> {

@@ -12,25 +12,19 @@ use models::memory::{self, MemoryMachine, Scope, Simulation};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
 use report::{MemoryView, Page};
 
-use crate::forms::{self, Forms};
+use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::output::Document;
-use crate::{output, store};
+use crate::store;
 
 /// A machine file is some kilobytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Clocks outside of this are typing errors, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 
-/// Options of `simulate`. Its `--csv` prints, as it always did, and makes files only with `=DIR`.
+/// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
-#[command(mut_arg("csv", |csv| csv
-    .num_args(0..=1)
-    .require_equals(true)
-    .default_missing_value(forms::STDOUT)
-    .conflicts_with("json")
-    .help("Print each table as CSV; with =DIR also write each as a file into this folder")))]
 pub(crate) struct SimulateArguments {
     /// A machine that comes with sidestep (--help lists them), or a file of your own (TOML)
     #[arg(value_name = "MACHINE|FILE.toml", long_help = MACHINES)]
@@ -131,7 +125,6 @@ impl SimulateArguments {
 
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let machine = &arguments.machine;
     let (text, file) = read(machine)?;
     let kind = MachineKind::of(&text);
@@ -159,7 +152,7 @@ fn clusters(
         machine.name
     );
     let simulation = interconnect::simulate_clusters(machine, arguments.fit);
-    tell(&simulation, &report::clusters_page(&simulation), arguments, global)
+    print(&simulation, &report::clusters_page(&simulation), arguments, global)
 }
 
 /// A machine of ours or of a file.
@@ -198,18 +191,17 @@ fn print_memory(
         bandwidth: arguments.memory.bandwidth,
         surface: arguments.memory.surface,
     };
-    tell(simulation, &report::memory_page(simulation, view), arguments, global)
+    print(simulation, &report::memory_page(simulation, view), arguments, global)
 }
 
 /// Writes the files and prints in the form asked for.
-fn tell(
+fn print(
     simulation: &dyn Document,
     page: &Page,
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    arguments.forms.write_files(page)?;
-    output::print(&arguments.forms.printed(page, simulation, global)?)?;
+    arguments.forms.print(page, simulation, global)?;
     Ok(Outcome::Done)
 }
 

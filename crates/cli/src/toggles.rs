@@ -65,21 +65,19 @@ impl Described {
 }
 
 fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    forms.ensure_writable()?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
     let states = states(&described.system_state());
     let document = json!({ "schema": SCHEMA, "toggles": states });
-    output::print(&forms.text(&report::toggles_page(&states), &document, global)?)?;
+    forms.print(&report::toggles_page(&states), &document, global)?;
     Ok(Outcome::Done)
 }
 
 fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    forms.ensure_writable()?;
     let toggle = find(name)?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
     let state = toggle_state(toggle, &described.system_state());
     let document = json!({ "schema": SCHEMA, "toggle": state });
-    output::print(&forms.text(&report::toggle_page(&state), &document, global)?)?;
+    forms.print(&report::toggle_page(&state), &document, global)?;
     Ok(Outcome::Done)
 }
 

@@ -14,7 +14,6 @@ use workloads::{Suite, Workload};
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::output;
 use check::CheckArguments;
 use packages::Packages;
 
@@ -71,12 +70,11 @@ pub(crate) fn workloads(arguments: &WorkloadArguments, global: &Global) -> anyho
 }
 
 fn list(arguments: &ListArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let chosen = arguments.selection.workloads(&[])?;
     let packages = Packages::of(&chosen);
     let workloads = chosen.iter().map(|one| line(one, &packages)).collect();
     let list = WorkloadList { schema: SCHEMA, workloads };
-    output::print(&arguments.forms.text(&report::workloads_page(&list), &list, global)?)?;
+    arguments.forms.print(&report::workloads_page(&list), &list, global)?;
     Ok(Outcome::Done)
 }
 
@@ -102,13 +100,12 @@ fn line(workload: &Workload, packages: &Packages) -> WorkloadLine {
 }
 
 fn install(arguments: &InstallArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let chosen = arguments.selection.workloads(&arguments.ids)?;
     let packages = Packages::of(&chosen);
     let missing = packages.missing(&chosen).unwrap_or_else(|| packages.required(&chosen));
     let install = WorkloadInstall { schema: SCHEMA, missing, commands: packages.commands(&chosen) };
     let page = report::workload_install_page(&install);
-    output::print(&arguments.forms.text(&page, &install, global)?)?;
+    arguments.forms.print(&page, &install, global)?;
     Ok(Outcome::Done)
 }
 

@@ -162,7 +162,6 @@ struct Station {
 impl Station {
     fn of(arguments: &AbArguments) -> anyhow::Result<Self> {
         let asked = &arguments.across;
-        arguments.forms.ensure_writable()?;
         let state_words = asked.state.as_deref().map_or_else(String::new, |path: &Path| {
             format!(" --state {}", report::shell_word(&path.display().to_string()))
         });
@@ -274,9 +273,9 @@ impl Station {
                 Some(&unit),
                 Some((&path, journal)),
             );
-            output::print(&self.forms.text(&page, &document, global)?)?;
+            self.forms.print(&page, &document, global)?;
         } else {
-            output::print(&self.forms.text(&page, &found, global)?)?;
+            self.forms.print(&page, &found, global)?;
         }
         if !global.json && !global.quiet && !self.forms.words.markdown {
             self.print_next(journal, described, global)?;

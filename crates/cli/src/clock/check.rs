@@ -34,7 +34,6 @@ const CALIBRATION_NS: u64 = 50_000_000;
 
 /// Measures or reads, and prints.
 pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let measure = || match &arguments.sysroot {
         Some(path) => Ok(recorded(&Root::open(path)?)),

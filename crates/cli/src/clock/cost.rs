@@ -33,7 +33,6 @@ const ROUNDS: Duration = Duration::from_secs(5);
 
 /// Measures and prints.
 pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let Costed { mut cost, failure, machine, cpus } =
         Recording::around(recording.as_ref(), || on_this_machine(arguments, global))?;

@@ -91,11 +91,10 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
 
 /// Checks.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let place = arguments.place.place()?;
     let found = judge(&gathered(&arguments.records)?, &place, arguments.map.as_ref());
     let page = report::fleet_check_page(&found);
-    output::print(&arguments.forms.text(&page, &found, global)?)?;
+    arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))
 }
 

@@ -22,9 +22,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 const AFTER_HELP: &str = "\
 Files that give no rows are listed, in the table unread too: half written, no record, the same run twice. The columns of each table are \
-in docs/fleet-rows.md and docs/fleet-*.schema.json.
-
-Exit codes: 0 done, unread files or not; 2 bad use, or no record at all; 3 could not write, or with --strict a file gave no rows.";
+in docs/fleet-rows.md and docs/fleet-*.schema.json.";
 
 /// Options of `fleet rows`.
 #[derive(Debug, Clone, Args)]
@@ -89,7 +87,6 @@ impl From<Table> for FleetTable {
 
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let form = RowForm::from(arguments.format);
     if let Some(table) = arguments.table {
         let table = table.into();
@@ -102,7 +99,7 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
     let found = lay_flat(&arguments.drop, form, &mut files)?;
     let found = FleetRows { folder: folder.display().to_string(), files: files.finish()?, ..found };
     let page = report::fleet_rows_page(&found);
-    output::print(&arguments.forms.text(&page, &found, global)?)?;
+    arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, false, !found.unread.is_empty()))
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
 
-use super::{SimulateArguments, named, tell};
+use super::{SimulateArguments, named, print};
 use crate::global::Global;
 use crate::outcome::Outcome;
 
@@ -62,7 +62,7 @@ pub(super) fn simulate(
         machine.name
     );
     let simulation = tsc::simulate(machine, arguments.scenario.scenario(arguments.seed));
-    tell(&simulation, &report::drift_page(&simulation), arguments, global)
+    print(&simulation, &report::drift_page(&simulation), arguments, global)
 }
 
 fn governor(text: &str) -> Result<Governor, String> {

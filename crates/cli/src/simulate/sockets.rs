@@ -5,7 +5,7 @@ use clap::Args;
 use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
 
-use super::{SimulateArguments, parse_clock, tell};
+use super::{SimulateArguments, parse_clock, print};
 use crate::global::Global;
 use crate::outcome::Outcome;
 
@@ -63,7 +63,7 @@ pub(super) fn simulate(
     let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let variant = arguments.sockets.variant();
     let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
-    tell(&simulation, &report::linked_sockets_page(&simulation), arguments, global)
+    print(&simulation, &report::linked_sockets_page(&simulation), arguments, global)
 }
 
 /// The machines whose published numbers are fitted together with those of this one.

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{SimulateArguments, named, tell};
+use super::{SimulateArguments, named, print};
 use crate::global::Global;
 use crate::option_values::parse_counts;
 use crate::outcome::Outcome;
@@ -126,7 +126,7 @@ pub(super) fn simulate(
     );
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
-    tell(&simulation, &report::schedulers_page(&simulation), arguments, global)
+    print(&simulation, &report::schedulers_page(&simulation), arguments, global)
 }
 
 fn policy(text: &str) -> Result<Policy, String> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::{output, store};
+use crate::store;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -67,7 +67,6 @@ struct Document<'a> {
 
 /// Explains and prints in the form asked for.
 pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let good = arguments.expected.load()?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
@@ -75,7 +74,7 @@ pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::
     let gate = gate(&sockets, &account, good.as_ref());
     let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
     let page = report::socket_account_page(&account, &gate, &sockets, &name);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     let is_known = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;

@@ -17,7 +17,6 @@ use super::matrix;
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -40,7 +39,6 @@ pub(super) struct FirmwareArguments {
 
 /// Reads all sources and prints in the form asked for.
 pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let root = arguments.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
     let machine = host::describe(&root, None);
     let mut links = of_machine(&machine, &root);
@@ -59,7 +57,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     contrasted.extend(domains_of_nodes(&links, &machine));
     links.findings = contrasted;
     let page = report::firmware_links_page(&links);
-    output::print(&arguments.forms.text(&page, &links, global)?)?;
+    arguments.forms.print(&page, &links, global)?;
     Ok(Outcome::judged(global, !links.findings.is_empty(), false))
 }
 

@@ -8,7 +8,6 @@ use super::matrix::MatrixArguments;
 use crate::forms::Forms;
 use crate::global::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -33,13 +32,12 @@ struct Document<'a> {
 
 /// Infers and prints in the form asked for.
 pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let given = arguments.matrix.read()?;
     let mut inference = interconnect::infer(&given.reading.matrix);
     inference.remarks.splice(..0, given.reading.remarks);
     let format = given.reading.format;
     let document = Document { schema: SCHEMA, source: &given.name, format, inference: &inference };
     let page = report::inferred_links_page(&inference, &given.name);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     Ok(Outcome::judged(global, false, inference.verdict != Verdict::Identified))
 }

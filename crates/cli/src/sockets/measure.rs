@@ -96,7 +96,6 @@ impl PerName {
 /// Measures and prints.
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    arguments.forms.ensure_writable()?;
     let machine = describe::live_machine();
     let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;

@@ -19,7 +19,6 @@ use crate::forms::Forms;
 use crate::global::Global;
 use crate::option_values::parse_budget;
 use crate::outcome::Outcome;
-use crate::output;
 use crate::progress::ProgressLine;
 
 /// How often it is looked whether a program waits for a terminal.
@@ -49,7 +48,6 @@ pub(super) struct CheckArguments {
 
 /// Runs turns, and says which workloads have no number.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let chosen = arguments.selection.workloads(&arguments.ids)?;
     live::install_handlers()?;
     let packages = Packages::of(&chosen);
@@ -76,7 +74,7 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     }
     line.end();
     let page = report::workload_check_page(&check);
-    output::print(&arguments.forms.text(&page, &check, global)?)?;
+    arguments.forms.print(&page, &check, global)?;
     if let Some(signal) = pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
