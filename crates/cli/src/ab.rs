@@ -21,11 +21,11 @@ use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output::{self, Document};
 use crate::progress::ExperimentLine;
-use crate::provenance::{chosen_cpus, seed_of_now};
+use crate::recording::{chosen_cpus, seed_of_now};
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::AbArguments;
 

@@ -8,22 +8,20 @@ pub(crate) mod repeat;
 use std::time::{Duration, Instant};
 
 use ::flaws::{Catalogue, catalogue};
-use host::Root;
-use host::live;
+use host::{Root, live};
 use machine::{CpuId, Machine};
 use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA};
 
-use crate::flaws::{self, Examined};
-use crate::global::Global;
+use crate::flaws::Examined;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::provenance::{chosen_cpus, provenance, seed_of_now};
-use crate::record_page::{page, verdict, without_raw};
+use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict, without_raw};
 use crate::store::Folder;
-use crate::{history, output, sockets};
+use crate::{flaws, history, output, sockets};
 pub(crate) use arguments::RunArguments;
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;

@@ -14,8 +14,7 @@ use machine::CpuSet;
 use probes::clock_pairs::Stress;
 
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::{parse_budget, parse_counts};
+use crate::options::{Global, parse_budget, parse_counts};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use injection::Injection;
 

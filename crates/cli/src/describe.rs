@@ -10,7 +10,7 @@ use machine::{Machine, View};
 use serde_json::json;
 
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

@@ -1,7 +1,6 @@
 //! `sidestep fleet`: many machines. Schedulers run the check-ups; nothing here starts a job or keeps a service.
 
 mod check;
-mod confirm;
 mod export;
 mod plan;
 mod records;
@@ -9,7 +8,7 @@ mod rows;
 
 use clap::{Args, Subcommand};
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 
 /// Options of `fleet`.
@@ -28,7 +27,7 @@ enum FleetCommand {
     /// Which nodes are odd, which rack, slot, firmware or setting explains it, which states are a minority's
     Check(check::CheckArguments),
     /// Print the jobs that repeat each suspect beside healthy nodes
-    Confirm(confirm::ConfirmArguments),
+    Confirm(export::ConfirmArguments),
     /// A check for Prometheus, JUnit or Slurm
     Export(export::ExportArguments),
 }
@@ -39,7 +38,7 @@ pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Resu
         FleetCommand::Plan(arguments) => plan::plan(arguments, global),
         FleetCommand::Rows(arguments) => rows::rows(arguments, global),
         FleetCommand::Check(arguments) => check::check(arguments, global),
-        FleetCommand::Confirm(arguments) => confirm::confirm(arguments),
+        FleetCommand::Confirm(arguments) => export::confirm(arguments),
         FleetCommand::Export(arguments) => export::export(arguments),
     }
 }

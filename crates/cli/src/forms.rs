@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args};
 use host::live::write_atomically;
 use report::Page;
 
-use crate::global::{Global, OUTPUT};
+use crate::options::{Global, OUTPUT};
 use crate::output::{self, Document};
 
 /// In place of a folder: the tables go to stdout, one below the other.

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use crate::global::Global;
+use crate::options::Global;
 
 /// A command that judges what it finds.
 struct Judge {

@@ -3,10 +3,9 @@
 mod metrics;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -21,14 +20,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toggles::Place;
 
+use crate::check_up::RunArguments;
 use crate::check_up::repeat::Schedule;
-use crate::check_up::{self, RunArguments};
 use crate::forms::Forms;
 use crate::gate_flags::parsed_alone;
-use crate::global::Global;
-use crate::option_values::parse_budget;
+use crate::options::{Global, parse_budget};
 use crate::outcome::{Outcome, unusable};
-use crate::{output, store};
+use crate::{check_up, output, store};
 
 /// A check-up of the guard: two of them, reading the machine and judging stay within 30 seconds.
 const CHECK_UP: [&str; 5] = ["sidestep", "run", "--no-history", "--budget", "12s"];

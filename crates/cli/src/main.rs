@@ -12,18 +12,14 @@ mod flaws;
 mod fleet;
 mod forms;
 mod gate_flags;
-mod global;
 mod guard;
 mod help;
 mod history;
-mod option_values;
+mod options;
 mod outcome;
 mod output;
 mod place;
-mod program_arguments;
 mod progress;
-mod provenance;
-mod record_page;
 mod recording;
 mod selftest;
 mod show;
@@ -37,7 +33,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use global::Global;
+use options::Global;
 use outcome::Outcome;
 
 fn main() -> ExitCode {

@@ -10,7 +10,7 @@ use host::live::{self, Signal, ThreadRefused, WriteError};
 use host::state_folder::advice;
 use toggles::ExperimentError;
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::output;
 
 /// Bad use or bad input.

@@ -9,7 +9,7 @@ use report::{Terminal, is_deceptive};
 use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
-use crate::global::{Colour, Global};
+use crate::options::{Colour, Global};
 
 /// Columns when stdout is no terminal.
 const COLUMNS_WITHOUT_TERMINAL: usize = 80;

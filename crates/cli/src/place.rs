@@ -1,6 +1,5 @@
 //! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
 
-mod arguments;
 mod export;
 mod room;
 mod run_lengths;
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clap::Args;
 use experiments::ab::command_subject::{HowToRun, Program};
 use experiments::ab::metric::Metric;
 use experiments::ab::{Rules, Subject, run_factorial};
@@ -20,20 +20,21 @@ use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
-use host::live::{self, ChildOutput, Ending, write_atomically};
+use host::live;
+use host::live::{ChildOutput, Ending, write_atomically};
 use machine::{CpuSet, Topology, shell_word};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
-use toggles::{PinHold, Restored};
+use toggles::{PinHold, Place, Restored};
 
 use crate::ab::{leave_no_folder, prepare_folder};
-use crate::global::Global;
+use crate::forms::Forms;
+use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::progress::ExperimentLine;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
 use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
-
-pub(crate) use arguments::PlaceArguments;
+use export::Form;
 use room::Room;
 use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_lived, went_on};
 
@@ -48,6 +49,96 @@ const RUNS_MIN: f64 = 18.0;
 const ARMS: f64 = arms::ARMS as f64;
 /// The name of the document in the folder of `--record`.
 const FILE_NAME: &str = "place.json";
+
+/// Options of `place`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArguments {
+    /// Take at most this long, profile included [default: 1m; with --metric-command 25 windows of each of four placements]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Differences up to this are of no practical matter
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2")]
+    pub(crate) margin: f64,
+    /// Run each placement exactly so often, if the budget allows, in place of until the interval is narrow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// What the check-up measured of this machine (a record, or its folder): contention, line transfer
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) check_up: Option<PathBuf>,
+    /// Print the recommended placement for other programs, in place of the page; repeatable; not printed with --json
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Vec<Form>,
+    /// Fix all random choices
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Write place.json, with every run, to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+    /// The folder of lock and journal
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) state: Option<PathBuf>,
+    /// Place the threads of a process that runs already, and of all that it starts. To compare placements it is put into each of
+    /// them, in some of which it may be several times slower while that window lasts: think before you do so to a live service.
+    /// The threads are free again in the end; if sidestep is killed its watchdog frees them at once, and where that was killed
+    /// too, sidestep toggles revert does
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", GROUP])]
+    pub(crate) pid: Option<u32>,
+    /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
+    #[arg(long, value_name = "COMMAND", requires = "pid", conflicts_with = "command")]
+    pub(crate) metric_command: Option<String>,
+    /// With --pid: how long each placement is looked at in turn
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid", conflicts_with = "command")]
+    pub(crate) window: Duration,
+    /// With --metric-command: go on with a placement under which less than half gets done of what the kernel's gets done; else it is left out
+    /// as soon as three windows of each show that
+    #[arg(long, requires = "metric_command", conflicts_with = "command")]
+    pub(crate) keep_slow: bool,
+    /// With --pid: watch it for so long before anything is decided
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
+    pub(crate) profile: Duration,
+    /// The program and its arguments, after --
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl PlaceArguments {
+    /// Where pins are journalled.
+    pub(crate) fn place(&self) -> Place {
+        self.state.as_ref().map_or_else(Place::of_user, |state| Place { state: state.clone(), tree: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiments::place::arms::Arms;
+    use record::{Sharing, SharingThread};
+
+    use super::*;
+
+    #[test]
+    fn a_budget_that_can_show_nothing_is_told_what_would() {
+        let budget = Duration::from_secs(60);
+        assert_eq!(too_short(0.5, budget), None);
+        assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
+    }
+
+    #[test]
+    fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
+        for (threads, is_one_line) in [(64, false), (65, true)] {
+            let threads = vec![SharingThread::default(); threads];
+            let sharing = Some(Sharing { threads, ..Sharing::default() });
+            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
+            let text = json_text(&found).expect("it can be written");
+            assert_eq!(text.lines().count() == 1, is_one_line);
+            assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);
+        }
+    }
+}
 
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -344,32 +435,4 @@ fn ensure_writable(path: &Path) -> anyhow::Result<()> {
 /// Bad luck, not bad input: the file could be written at the start.
 fn unlucky(error: impl Display) -> anyhow::Error {
     CouldNotMeasure::because(format!("the result is printed, but {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use experiments::place::arms::Arms;
-    use record::{Sharing, SharingThread};
-
-    use super::*;
-
-    #[test]
-    fn a_budget_that_can_show_nothing_is_told_what_would() {
-        let budget = Duration::from_secs(60);
-        assert_eq!(too_short(0.5, budget), None);
-        assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
-    }
-
-    #[test]
-    fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
-        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
-        for (threads, is_one_line) in [(64, false), (65, true)] {
-            let threads = vec![SharingThread::default(); threads];
-            let sharing = Some(Sharing { threads, ..Sharing::default() });
-            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
-            let text = json_text(&found).expect("it can be written");
-            assert_eq!(text.lines().count() == 1, is_one_line);
-            assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);
-        }
-    }
 }

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::forms::Words;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output::Document;
-use crate::record_page::{self, without_raw};
+use crate::recording::{self, without_raw};
 use crate::{forms, output, store};
 
 /// Options of `show`.
@@ -51,14 +51,14 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     // The file stays as it is; what is shown of it must hold together by what is known today.
     diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
-        report::figure_svg(&record, record_page::socket_account(&record).as_ref(), figure)
+        report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else {
-        let pages = [&record_page::page(&record, &arguments.record), &report::results_page(&record)];
+        let pages = [&recording::page(&record, &arguments.record), &report::results_page(&record)];
         text(arguments, pages, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
-    Ok(record_page::verdict(&record, global))
+    Ok(recording::verdict(&record, global))
 }
 
 fn cannot_use(file: &Path) -> String {

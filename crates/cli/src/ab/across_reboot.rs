@@ -1,9 +1,7 @@
 //! `sidestep ab --across-reboot`: boots in random order, one measured at a time, and the journal between them.
 
-mod journal_folder;
-mod settling;
+mod state_files;
 mod text;
-mod unit_file;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -25,17 +23,15 @@ use stats::Verdict;
 use super::arguments::{AbArguments, AcrossRebootArguments};
 use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
 use crate::progress::BootLine;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
 use crate::toggles::Described;
-use journal_folder::JournalFolder;
-use settling::settle;
+use state_files::{JournalFolder, UnitFile};
 use text::NextBoot;
-use unit_file::UnitFile;
-use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
+use work::{ensure_only_root_writes, pinned, probe_subject, program_subject, settle};
 
 /// Trials of a program in each boot: the median of five is robust against two bad ones.
 const PROGRAM_TRIALS: usize = 5;

@@ -9,8 +9,7 @@ use experiments::ab::across_reboot::plan::{FEWEST_TRIALS, MOST_BOOTS, MOST_TRIAL
 use machine::CpuId;
 
 use crate::forms::Forms;
-use crate::option_values::{parse_budget, parse_percent};
-use crate::program_arguments::ProgramArguments;
+use crate::options::{ProgramArguments, parse_budget, parse_percent};
 use crate::toggles::ConsentArguments;
 
 /// Options of `ab`.

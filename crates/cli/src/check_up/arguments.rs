@@ -10,7 +10,7 @@ use probes::fault_injection;
 use record::Planted;
 
 use crate::forms::Words;
-use crate::option_values::parse_budget;
+use crate::options::parse_budget;
 
 const HEADING: &str = "For a fleet";
 /// Names of jobs are shorter.

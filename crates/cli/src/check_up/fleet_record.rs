@@ -13,9 +13,9 @@ use machine::counted;
 use record::{Engine, Provenance, Record, Severity};
 
 use super::arguments::{DropArguments, WORD_LETTERS_MAX};
-use crate::global::Global;
+use crate::options::Global;
 use crate::output;
-use crate::record_page::without_raw;
+use crate::recording::without_raw;
 use crate::store::Folder;
 
 /// Where schedulers say the name of the node: srun(1) of Slurm, and what is usual in pods of Kubernetes (`spec.nodeName`).

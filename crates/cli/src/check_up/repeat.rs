@@ -13,7 +13,7 @@ use stats::{Host, Knowledge};
 
 use super::arguments::RunArguments;
 use super::once;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::{output, store};
 

@@ -15,12 +15,12 @@ use probes::session::Progress;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
 use super::{CheckArguments, StressName, ended, injection};
+use crate::describe;
 use crate::flaws::toggles_missing;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
-use crate::{describe, provenance};
 
 /// How long a check takes at most without --budget: about half of it is left for watching the counters, in which drift of 20 ppb is
 /// seen.
@@ -104,7 +104,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let counter = TimeStampCounter::new();
     let root = Root::live();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     // Before anything is measured, as the budget is for this as well.
     let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };

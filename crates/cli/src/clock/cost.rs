@@ -18,11 +18,11 @@ use record::{ClockCost, CostVerdict, RoundsVerdict, ScalingVerdict};
 use stats::Random;
 
 use super::{CostArguments, ended, thread_counts};
-use crate::global::Global;
+use crate::describe;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
-use crate::{describe, provenance};
 
 /// Time for the counter's rate, which turns ticks into nanoseconds.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -76,7 +76,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let until = arguments.budget.map(|budget| Instant::now() + budget);
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let mut cost = begun(&Root::live(), &machine);
     cost.without.extend(other_sources(&machine.environment.clock_sources));
     let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
@@ -132,7 +132,7 @@ impl<'a> Measuring<'a> {
             subject: Subject {
                 sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)).until(until),
                 cpus,
-                random: Random::new(provenance::seed_of_now()),
+                random: Random::new(recording::seed_of_now()),
             },
             line: ProgressLine::new(global.quiet),
             started: Instant::now(),

@@ -13,9 +13,9 @@ use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
 use super::{WatchArguments, injection};
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::{describe, output, provenance};
+use crate::{describe, output, recording};
 
 /// Time for the counter's rate.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -39,7 +39,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     // Before all else, as where the counter raises signals, so does the kernel's own clock in user space.
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     let counter = counter.map_err(CouldNotMeasure::because)?;
     live::install_handlers()?;

@@ -13,7 +13,7 @@ use regex::Regex;
 
 use super::{plan, records};
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

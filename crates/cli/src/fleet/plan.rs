@@ -11,9 +11,9 @@ use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script
 
 use crate::check_up::RunArguments;
 use crate::gate_flags::parsed_alone;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
 use crate::{output, store};
 
 /// Nodes of a rack at a time, where racks are known.

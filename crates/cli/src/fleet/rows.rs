@@ -13,7 +13,7 @@ use record::{FleetRows, FleetTable};
 
 use super::records;
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

@@ -2,42 +2,34 @@
 
 use anyhow::Context;
 use clap::Args;
-use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
+use models::scheduling;
+use models::scheduling::{Class, Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{SimulateArguments, named, print};
-use crate::global::Global;
-use crate::option_values::parse_counts;
+use super::{SEED, SimulateArguments, named, print};
+use crate::options::{Global, parse_counts};
 use crate::outcome::Outcome;
 
 /// More threads than this per CPU say nothing new.
 const THREADS_PER_CPU_MAX: usize = 4;
 /// Threads do not gain more than this from shared data: four times their speed.
 const SHARING_MAX: f64 = 3.0;
-/// Seed of a simulation for which none was asked.
-const SEED: u64 = 1;
-/// Names of classes on the command line.
-const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, Class::Memory];
-
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x)")]
 pub(crate) struct ThreadsArguments {
     /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
     #[arg(long, value_name = "COUNTS", value_parser = parse_counts)]
-    threads: Option<[usize; 2]>,
+    pub(super) threads: Option<[usize; 2]>,
     /// Who places them, as listed by --help
-    #[arg(long, value_name = "NAME", value_parser = policy, long_help = POLICIES)]
-    policy: Option<Policy>,
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Policy::ALL, Policy::name, text), long_help = POLICIES)]
+    pub(super) policy: Option<Policy>,
     /// What a thread gains from data that it shares with a partner, as a share of its speed; a range such
     /// as 0..0.4 asks where packing partners beats spreading them
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
-    sharing: Option<[f64; 2]>,
+    pub(super) sharing: Option<[f64; 2]>,
     /// What each thread does: copies (compute; the default), bursts (compute and sleep), pairs (hand work to and fro)
-    #[arg(long, value_name = "NAME", value_parser = pattern)]
-    load: Option<Pattern>,
-    /// What work keeps busy: integer (the default), floating, front-end, memory
-    #[arg(long, value_name = "NAME", value_parser = class)]
-    class: Option<Class>,
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Pattern::ALL, Pattern::name, text))]
+    pub(super) load: Option<Pattern>,
 }
 
 /// All policies in a line each.
@@ -54,18 +46,6 @@ Who places them:
   data-aware:            sharers together, others apart, where it pays";
 
 impl ThreadsArguments {
-    /// An option that was given and belongs to such machines only.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--threads", self.threads.is_some()),
-            ("--policy", self.policy.is_some()),
-            ("--sharing", self.sharing.is_some()),
-            ("--load", self.load.is_some()),
-            ("--class", self.class.is_some()),
-        ];
-        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
-    }
-
     fn scenario(&self, machine: &SchedulingMachine, seed: Option<u64>) -> anyhow::Result<Scenario> {
         let cpus = machine.cpus.value;
         let sharing = self.sharing.unwrap_or([0.0; 2]);
@@ -93,7 +73,7 @@ impl ThreadsArguments {
         Ok(Scenario {
             policy: self.policy.unwrap_or(Policy::ModulesFirst),
             pattern: self.load.unwrap_or(Pattern::Copies),
-            class: self.class.unwrap_or(Class::Integer),
+            class: Class::Integer,
             threads,
             sharing,
             seed: seed.unwrap_or(SEED),
@@ -127,18 +107,6 @@ pub(super) fn simulate(
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
     print(&simulation, &report::schedulers_page(&simulation), arguments, global)
-}
-
-fn policy(text: &str) -> Result<Policy, String> {
-    named(&Policy::ALL, Policy::name, text)
-}
-
-fn pattern(text: &str) -> Result<Pattern, String> {
-    named(&Pattern::ALL, Pattern::name, text)
-}
-
-fn class(text: &str) -> Result<Class, String> {
-    named(&CLASSES, Class::name, text)
 }
 
 /// Reads `0.2` or `0..0.4`.

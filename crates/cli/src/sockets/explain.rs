@@ -11,7 +11,7 @@ use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, d
 use serde::Serialize;
 
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::store;
 

@@ -13,9 +13,9 @@ use models::interconnect::{
 use record::SocketLinks;
 use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 
-use super::matrix;
+use super::infer;
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 
 /// Version of the JSON document of this command.
@@ -44,7 +44,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     let mut links = of_machine(&machine, &root);
     let mut contrasted = Vec::new();
     if let Some(path) = &arguments.against {
-        let given = matrix::of_nodes(matrix::of_file(path)?)?;
+        let given = infer::of_nodes(infer::of_file(path)?)?;
         let inference = infer(&given.reading.matrix);
         let slit = Matrix::of_machine(&machine).ok();
         contrasted.extend(slit.and_then(|slit| contrast(&slit, &given.reading.matrix, &inference)));

@@ -7,18 +7,19 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
-use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
+use probes::memory::sockets;
+use probes::memory::sockets::{Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{GateVerdict, Record, SocketVerdict};
 
-use super::explain::{self, ExpectArguments};
+use super::explain;
+use super::explain::ExpectArguments;
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::parse_budget;
+use crate::options::{Global, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::recording::{self, Recording};
-use crate::{describe, provenance};
+use crate::recording::Recording;
+use crate::{describe, recording};
 
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
@@ -97,7 +98,7 @@ impl PerName {
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
     let good = arguments.expected.load()?;
     live::install_handlers()?;

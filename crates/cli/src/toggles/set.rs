@@ -12,9 +12,8 @@ use toggles::{
     find_state, remember, survey,
 };
 
-use super::arguments::SetArguments;
-use super::{Described, SCHEMA, state};
-use crate::global::Global;
+use super::{Described, SCHEMA, SetArguments, state};
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

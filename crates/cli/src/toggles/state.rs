@@ -9,9 +9,8 @@ use toggles::{
     find_state_of_user,
 };
 
-use super::SCHEMA;
-use super::arguments::{RevertArguments, StateArguments};
-use crate::global::Global;
+use super::{RevertArguments, SCHEMA, StateArguments};
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 

@@ -7,8 +7,7 @@ use host::{Bindings, Disk, Followed, ProcessId, SystemWriter, SystemWriterError,
 use stats::Arm;
 use toggles::{Change, Hold, Intent, Pair, Place, Revert, revert_on, stand_watch};
 
-use super::Described;
-use super::arguments::{RehearseArguments, WatchdogArguments};
+use super::{Described, RehearseArguments, WatchdogArguments};
 use crate::outcome::Outcome;
 
 /// A rehearsal that nobody kills ends by itself.

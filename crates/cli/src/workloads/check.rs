@@ -6,18 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use experiments::failed_run::how_it_failed;
 use experiments::workload::{Prepared, prepare};
-use host::live::{
-    self, ChildOutput, ChildRun, Ending, cache_folder, is_stopped, observe_child, pending_signal,
-};
+use host::live;
+use host::live::{ChildOutput, ChildRun, Ending, cache_folder, is_stopped, observe_child, pending_signal};
 use report::{CheckedWorkload, WorkloadCheck};
 use workloads::Workload;
 
-use super::SCHEMA;
-use super::Selection;
-use super::packages::Packages;
+use super::{Packages, SCHEMA, Selection};
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::parse_budget;
+use crate::options::{Global, parse_budget};
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
 
