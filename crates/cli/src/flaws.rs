@@ -16,6 +16,7 @@ use report::FlawList;
 use serde_json::json;
 use toggles::SystemState;
 
+use crate::describe::SourceArguments;
 use crate::forms::Forms;
 use crate::options::Global;
 use crate::outcome::Outcome;
@@ -50,12 +51,8 @@ pub(crate) struct FlawArguments {
 /// Which machine is judged, and how.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct JudgedArguments {
-    /// Judge a recorded machine: a directory or tarball with proc/ and sys/
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) sysroot: Option<PathBuf>,
-    /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) cpuid: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArguments,
     /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
@@ -234,47 +231,37 @@ pub(crate) struct Examined {
 impl Examined {
     /// Reads kernel and registers of this machine; the check-up measures later.
     pub(crate) fn of_this_machine(catalogue: &Catalogue) -> Self {
-        let (root, cpuid) = (Root::live(), Cpuid::live());
-        let sources = FlawSources::of(&root, cpuid.as_ref());
+        Self::read(catalogue, Some(&Root::live()), Cpuid::live().as_ref())
+    }
+
+    /// Reads kernel and registers of a machine, or a dump of its CPUID alone.
+    pub(crate) fn read(catalogue: &Catalogue, root: Option<&Root>, cpuid: Option<&Cpuid>) -> Self {
+        let live = Root::live();
+        let sources = match (root, cpuid) {
+            (None, Some(dump)) => FlawSources::of_dump(dump),
+            (root, cpuid) => FlawSources::of(root.unwrap_or(&live), cpuid),
+        };
         let mut evidence = sources.read(&catalogue.registers());
-        let machine = sources.machine;
-        evidence.toggles_missing = toggles_missing(catalogue, &root, &machine);
-        Self { machine, evidence }
+        if let Some(root) = root.filter(|root| root.is_live()) {
+            evidence.toggles_missing = toggles_missing(catalogue, root, &sources.machine);
+        }
+        Self { machine: sources.machine, evidence }
     }
 
     /// Reads and measures all evidence of the machine that the arguments name.
-    pub(super) fn of(
-        judged: &JudgedArguments,
-        catalogue: &Catalogue,
-        global: &Global,
-    ) -> anyhow::Result<Self> {
-        let dump = judged.cpuid.as_deref().map(Cpuid::open).transpose()?;
-        let root = judged.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
-        let is_live = judged.sysroot.is_none() && dump.is_none();
-        let cpuid = if is_live { Cpuid::live() } else { dump.or_else(|| Cpuid::beside(&root)) };
-        let sources = match &cpuid {
-            Some(dump) if judged.sysroot.is_none() && !is_live => FlawSources::of_dump(dump),
-            cpuid => FlawSources::of(&root, cpuid.as_ref()),
-        };
-        let mut evidence = sources.read(&catalogue.registers());
-        let machine = sources.machine;
-        if is_live {
-            evidence.toggles_missing = toggles_missing(catalogue, &root, &machine);
+    fn of(judged: &JudgedArguments, catalogue: &Catalogue, global: &Global) -> anyhow::Result<Self> {
+        let (root, cpuid) = judged.source.open()?;
+        let mut examined = Self::read(catalogue, root.as_ref(), cpuid.as_ref());
+        if root.is_some_and(|root| root.is_live()) && !judged.no_timing {
+            measure(catalogue, &examined.machine, &mut examined.evidence, (judged, global));
         }
-        if is_live && !judged.no_timing {
-            measure(catalogue, &machine, &mut evidence, (judged, global));
-        }
-        Ok(Self { machine, evidence })
+        Ok(examined)
     }
 }
 
 /// The toggles that the catalogue advises and this machine does not have, with the reasons. What a recording lacks, its machine
 /// may have.
-pub(crate) fn toggles_missing(
-    catalogue: &Catalogue,
-    root: &Root,
-    machine: &Machine,
-) -> BTreeMap<String, String> {
+fn toggles_missing(catalogue: &Catalogue, root: &Root, machine: &Machine) -> BTreeMap<String, String> {
     let system = SystemState::of(root, machine);
     let named = catalogue.flaws.iter().flat_map(|flaw| &flaw.workaround);
     let missing = |name: &String| {

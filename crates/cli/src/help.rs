@@ -64,7 +64,7 @@ sidestep guard
 sidestep fleet
   fleet check /shared/drop --inventory nodes.csv # which nodes are odd, which rack, slot or firmware explains it
   fleet check /shared/drop --json # the document that confirm and export read
-  fleet confirm check.json --engine slurm --drop drop # jobs that repeat suspects beside healthy nodes
+  fleet confirm check.json --drop drop # jobs that repeat suspects beside healthy nodes
   fleet export check.json --slurm-drain # lines that take confirmed nodes out of Slurm
   fleet plan --engine slurm --nodes 'n[001-128]' --drop /shared/drop # a script that measures each
   fleet rows /shared/drop -o rows # its records as rows for DuckDB, Spark, pandas

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use experiments::ab::command_subject::HowToRun;
 use experiments::ab::metric::Metric;
@@ -39,6 +40,22 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
         Ok(_) => Err("give between 0% and 100%".to_owned()),
         Err(_) => Err("give a percentage such as 2%".to_owned()),
     }
+}
+
+/// Names of values as they are typed, and what each means.
+pub(crate) type Names<T> = &'static [(T, &'static str, &'static str)];
+
+/// Reads one of these names; the help lists them all.
+pub(crate) fn one_of<T: Copy + Send + Sync>(names: Names<T>) -> impl TypedValueParser<Value = T> {
+    let listed = names.iter().map(|(_, name, means)| PossibleValue::new(*name).help(*means));
+    let named = |text: String| names.iter().find(|(_, name, _)| *name == text).expect("it is listed").0;
+    PossibleValuesParser::new(listed).map(named)
+}
+
+/// Reads the one that is called so.
+pub(crate) fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
+    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 /// Reads `4` or `1..8`; both ends count.
@@ -114,8 +131,8 @@ pub(crate) struct ProgramArguments {
     #[arg(long, value_name = "REGEX")]
     pub(crate) metric: Option<String>,
     /// Which direction of the metric is the good one
-    #[arg(long, value_name = "WAY", default_value = "lower")]
-    pub(crate) better: Way,
+    #[arg(long, value_name = "WAY", default_value = "lower", value_parser = one_of(DIRECTIONS))]
+    pub(crate) better: Better,
     /// Run this by sh before each run, outside the timing
     #[arg(long, value_name = "COMMAND")]
     pub(crate) prepare: Option<String>,
@@ -130,14 +147,9 @@ pub(crate) struct ProgramArguments {
     pub(crate) ignore_failure: bool,
 }
 
-/// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Way {
-    /// Times and costs
-    Lower,
-    /// Rates and scores
-    Higher,
-}
+/// Directions of a metric.
+const DIRECTIONS: Names<Better> =
+    &[(Better::Lower, "lower", "Times and costs"), (Better::Higher, "higher", "Rates and scores")];
 
 impl ProgramArguments {
     /// How programs are run.
@@ -164,16 +176,7 @@ impl ProgramArguments {
             let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             anyhow::anyhow!("--metric {text} is no regular expression: {reason}")
         })?;
-        Ok(Some(Metric { pattern, better: self.better.into() }))
-    }
-}
-
-impl From<Way> for Better {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::Lower => Self::Lower,
-            Way::Higher => Self::Higher,
-        }
+        Ok(Some(Metric { pattern, better: self.better }))
     }
 }
 

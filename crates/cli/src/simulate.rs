@@ -14,7 +14,7 @@ use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine, memory, t
 use report::{MemoryView, Page};
 
 use crate::forms::Forms;
-use crate::options::Global;
+use crate::options::{Global, named};
 use crate::outcome::Outcome;
 use crate::output::Document;
 use crate::store;
@@ -337,12 +337,6 @@ fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
         Some(name) if name == known => Ok(Some(true)),
         Some(name) => anyhow::bail!("--workaround {name}: this machine has {known}; give that or none"),
     }
-}
-
-/// The one of that name.
-fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
-    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
-    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 /// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.

@@ -16,7 +16,7 @@ use report::{WorkloadInstall, WorkloadLine, WorkloadList};
 use workloads::{Suite, Workload};
 
 use crate::forms::Forms;
-use crate::options::Global;
+use crate::options::{Global, named};
 use crate::outcome::Outcome;
 use check::CheckArguments;
 
@@ -116,7 +116,7 @@ fn install(arguments: &InstallArguments, global: &Global) -> anyhow::Result<Outc
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
     /// All workloads of this suite: article, server, desktop, hpc or kernel
-    #[arg(long, value_name = "SUITE", value_parser = parse_suite)]
+    #[arg(long, value_name = "SUITE", value_parser = |text: &str| named(&Suite::ALL, Suite::name, text))]
     suite: Option<Suite>,
 }
 
@@ -153,14 +153,6 @@ fn built_in(name: &str) -> anyhow::Result<Workload> {
 fn file(name: &str) -> anyhow::Result<Workload> {
     let text = fs::read_to_string(name).with_context(|| format!("cannot read the workload {name}"))?;
     Ok(workloads::read(name, &text)?)
-}
-
-fn parse_suite(text: &str) -> Result<Suite, String> {
-    let names = Suite::ALL.map(Suite::name);
-    Suite::ALL
-        .into_iter()
-        .find(|suite| suite.name() == text)
-        .ok_or_else(|| format!("there are {}", names.join(", ")))
 }
 
 /// The longest that a package manager may take to answer.

@@ -6,7 +6,7 @@ use ::flaws::catalogue;
 use clock::{ExchangeLimits, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
-use host::{FlawSources, Root, kernel_clocks, kernel_clocks_now};
+use host::{Root, kernel_clocks, kernel_clocks_now};
 use machine::{CpuId, Machine};
 use probes::clock_pairs::check_up::Shares;
 use probes::clock_pairs::system_clocks::{ClockMarks, RTC_S};
@@ -16,7 +16,7 @@ use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
 use super::{CheckArguments, StressName, ended, injection};
 use crate::describe;
-use crate::flaws::toggles_missing;
+use crate::flaws::Examined;
 use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
@@ -85,12 +85,7 @@ fn recorded(root: &Root) -> Checked {
 
 fn judged(root: &Root) -> Vec<FlawVerdict> {
     let catalogue = catalogue();
-    let sources = FlawSources::of(root, None);
-    let mut evidence = sources.read(&catalogue.registers());
-    if root.is_live() {
-        evidence.toggles_missing = toggles_missing(&catalogue, root, &sources.machine);
-    }
-    ::flaws::judge(&catalogue, &evidence)
+    ::flaws::judge(&catalogue, &Examined::read(&catalogue, Some(root), None).evidence)
 }
 
 fn begun(root: &Root, machine: &Machine) -> ClockCheck {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use experiments::history::seconds_of_utc;
 use fleet::check::is_rare;
 use fleet::export::{status_word, suspect_text};
@@ -131,22 +131,12 @@ fn junit(check: &FleetCheck) -> String {
 pub(crate) struct ConfirmArguments {
     /// The document of a check: sidestep fleet check DROP --json
     check: PathBuf,
-    /// For whom the jobs are
-    #[arg(long, value_enum)]
-    engine: Engine,
     /// The drop directory that the nodes write to
     #[arg(long, value_name = "DIR")]
     drop: PathBuf,
     /// Draw the order from this
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-}
-
-/// Who runs the jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// Slurm: a script for sh that calls sbatch
-    Slurm,
 }
 
 /// The document of a check.
@@ -166,15 +156,13 @@ pub(super) fn document(file: &Path) -> anyhow::Result<FleetCheck> {
     Ok(found)
 }
 
-/// Prints the jobs.
+/// Prints the jobs: a script for sh that calls sbatch of Slurm.
 pub(super) fn confirm(arguments: &ConfirmArguments) -> anyhow::Result<Outcome> {
     let found = document(&arguments.check)?;
     let drop = std::path::absolute(&arguments.drop)?;
     let drop =
         drop.to_str().context("the name of the drop directory is not UTF-8; choose another with --drop")?;
-    let script = match arguments.engine {
-        Engine::Slurm => fleet::confirm::slurm(&found, drop, arguments.seed)?,
-    };
+    let script = fleet::confirm::slurm(&found, drop, arguments.seed)?;
     output::print_lines(&script)?;
     Ok(Outcome::Done)
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fleet::inventory::Inventory;
 use fleet::node::NodeName;
 use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
 
 use crate::check_up::RunArguments;
 use crate::gate_flags::parsed_alone;
-use crate::options::Global;
+use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
 use crate::recording::seed_of_now;
 use crate::{output, store};
@@ -36,8 +36,8 @@ An inventory is a file of CSV with a column node, and rack where that is known; 
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct PlanArguments {
     /// What will run the check-ups
-    #[arg(long, value_name = "ENGINE")]
-    engine: EngineName,
+    #[arg(long, value_name = "ENGINE", value_parser = one_of(ENGINES))]
+    engine: Engine,
     /// The directory that all nodes share and drop their records to, an absolute path; of Kubernetes a folder of each node
     #[arg(long, value_name = "DIR")]
     drop: PathBuf,
@@ -71,16 +71,11 @@ pub(crate) struct PlanArguments {
 }
 
 /// What will run the check-ups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// A script that submits a job for each node
-    Slurm,
-    /// A playbook
-    Ansible,
-    /// A Job for each node
-    #[value(alias = "k8s")]
-    Kubernetes,
-}
+const ENGINES: Names<Engine> = &[
+    (Engine::Slurm, "slurm", "A script that submits a job for each node"),
+    (Engine::Ansible, "ansible", "A playbook"),
+    (Engine::Kubernetes, "kubernetes", "A Job for each node"),
+];
 
 /// The nodes of a list.
 #[derive(Debug, Clone)]
@@ -135,11 +130,7 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
         "--randomise requires the names of the nodes; give --nodes LIST or --inventory FILE"
     );
     let plan = Plan {
-        engine: match arguments.engine {
-            EngineName::Slurm => Engine::Slurm,
-            EngineName::Ansible => Engine::Ansible,
-            EngineName::Kubernetes => Engine::Kubernetes,
-        },
+        engine: arguments.engine,
         at_once: at_once(arguments, &nodes),
         nodes,
         partition: arguments.partition.clone(),

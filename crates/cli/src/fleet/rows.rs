@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fleet::rows::{Flattened, RowForm};
 use host::live::WriteError;
 use record::{FleetRows, FleetTable};
 
 use super::records;
 use crate::forms::Forms;
-use crate::options::Global;
+use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -34,62 +34,33 @@ pub(crate) struct RowsArguments {
     #[arg(long, short, value_name = "DIR", required_unless_present = "table")]
     output: Option<PathBuf>,
     /// Print one table on standard output instead
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"])]
-    table: Option<Table>,
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"], value_parser = one_of(TABLES))]
+    table: Option<FleetTable>,
     /// As what rows are written
-    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = one_of(FORMATS))]
+    format: RowForm,
     #[command(flatten)]
     forms: Forms,
 }
 
-/// A table of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Table {
-    /// One row a number
-    Metrics,
-    /// One row a run
-    Nodes,
-    /// One row a flaw, clock pair or setting
-    States,
-    /// One row a file that gave none
-    Unread,
-}
+/// Tables of rows.
+const TABLES: Names<FleetTable> = &[
+    (FleetTable::Metrics, "metrics", "One row a number"),
+    (FleetTable::Nodes, "nodes", "One row a run"),
+    (FleetTable::States, "states", "One row a flaw, clock pair or setting"),
+    (FleetTable::Unread, "unread", "One row a file that gave none"),
+];
 
 /// As what rows are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// One JSON object a line, which fleet check reads as well
-    Ndjson,
-    /// A line of names, then a line for each row
-    Csv,
-}
-
-impl From<Format> for RowForm {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Ndjson => Self::Ndjson,
-            Format::Csv => Self::Csv,
-        }
-    }
-}
-
-impl From<Table> for FleetTable {
-    fn from(table: Table) -> Self {
-        match table {
-            Table::Metrics => Self::Metrics,
-            Table::Nodes => Self::Nodes,
-            Table::States => Self::States,
-            Table::Unread => Self::Unread,
-        }
-    }
-}
+const FORMATS: Names<RowForm> = &[
+    (RowForm::Ndjson, "ndjson", "One JSON object a line, which fleet check reads as well"),
+    (RowForm::Csv, "csv", "A line of names, then a line for each row"),
+];
 
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let form = RowForm::from(arguments.format);
+    let form = arguments.format;
     if let Some(table) = arguments.table {
-        let table = table.into();
         output::print(&form.head(table))?;
         let found = lay_flat(&arguments.drop, form, &mut Printed(table))?;
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));

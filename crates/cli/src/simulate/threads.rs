@@ -5,8 +5,8 @@ use clap::Args;
 use models::scheduling;
 use models::scheduling::{Class, Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{SEED, SimulateArguments, named, print};
-use crate::options::{Global, parse_counts};
+use super::{SEED, SimulateArguments, print};
+use crate::options::{Global, named, parse_counts};
 use crate::outcome::Outcome;
 
 /// More threads than this per CPU say nothing new.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
 use probes::memory::sockets;
@@ -15,7 +15,7 @@ use record::{GateVerdict, Record, SocketVerdict};
 use super::explain;
 use super::explain::ExpectArguments;
 use crate::forms::Forms;
-use crate::options::{Global, parse_budget};
+use crate::options::{Global, Names, one_of, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
 use crate::recording::Recording;
@@ -25,8 +25,8 @@ use crate::{describe, recording};
 #[derive(Debug, Clone, Args)]
 pub(super) struct MeasureArguments {
     /// Which CPUs: one of each socket, node, last-level cache or core, or all; without it the coarsest of which there are two
-    #[arg(long, value_name = "UNIT")]
-    per: Option<PerName>,
+    #[arg(long, value_name = "UNIT", value_parser = one_of(UNITS))]
+    per: Option<Per>,
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
@@ -67,32 +67,14 @@ impl FromStr for Planted {
     }
 }
 
-/// A unit as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PerName {
-    /// One CPU of each socket
-    Socket,
-    /// One CPU of each node
-    Node,
-    /// One CPU of each last-level cache
-    L3,
-    /// One CPU of each core
-    Core,
-    /// Every CPU
-    Cpu,
-}
-
-impl PerName {
-    const fn per(self) -> Per {
-        match self {
-            Self::Socket => Per::Package,
-            Self::Node => Per::Node,
-            Self::L3 => Per::Cache,
-            Self::Core => Per::Core,
-            Self::Cpu => Per::Cpu,
-        }
-    }
-}
+/// Units of which one CPU each is measured.
+const UNITS: Names<Per> = &[
+    (Per::Package, "socket", "One CPU of each socket"),
+    (Per::Node, "node", "One CPU of each node"),
+    (Per::Cache, "l3", "One CPU of each last-level cache"),
+    (Per::Core, "core", "One CPU of each core"),
+    (Per::Cpu, "cpu", "Every CPU"),
+];
 
 /// Measures and prints.
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -136,7 +118,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
 }
 
 fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> anyhow::Result<Settings> {
-    let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, cpus), PerName::per);
+    let per = arguments.per.unwrap_or_else(|| Per::coarsest(&machine.topology, cpus));
     let mut settings = Settings {
         subjects: subjects(&machine.topology, cpus, per),
         nodes: nodes_with_memory(&machine.topology),

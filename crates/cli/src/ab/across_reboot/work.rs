@@ -22,7 +22,6 @@ use regex::bytes::Regex;
 
 use crate::ab::arguments::AbArguments;
 use crate::ab::{CALIBRATION_NS, not_started};
-use crate::options::Way;
 use crate::progress::BootLine;
 use crate::recording::chosen_cpus;
 
@@ -49,7 +48,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
         command,
         directory: text(&directory.into_os_string())?,
         metric: program.metric.clone(),
-        higher_is_better: program.better == Way::Higher,
+        higher_is_better: program.better == Better::Higher,
         prepare: program.prepare.clone(),
         cleanup: program.cleanup.clone(),
         timeout_s: program.timeout.map(|limit| limit.as_secs_f64()),
