@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::Args;
 use models::scheduling;
-use models::scheduling::{Class, Pattern, Policy, Scenario, SchedulingMachine};
+use models::scheduling::{Pattern, Policy, Scenario, SchedulingMachine};
 
 use super::{SEED, SimulateArguments, print};
 use crate::options::{Global, named, parse_counts};
@@ -73,7 +73,6 @@ impl ThreadsArguments {
         Ok(Scenario {
             policy: self.policy.unwrap_or(Policy::ModulesFirst),
             pattern: self.load.unwrap_or(Pattern::Copies),
-            class: Class::Integer,
             threads,
             sharing,
             seed: seed.unwrap_or(SEED),

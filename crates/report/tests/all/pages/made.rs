@@ -3,7 +3,7 @@
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
 use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine, Simulation};
-use models::scheduling::{self, Class, Pattern, Policy};
+use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
     BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
@@ -378,8 +378,8 @@ fn simulated() -> Vec<(&'static str, Page)> {
     }
     let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
-        let (pattern, class) = (Pattern::Copies, Class::Integer);
-        let scenario = scheduling::Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 };
+        let pattern = Pattern::Copies;
+        let scenario = scheduling::Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 };
         report::schedulers_page(&scheduling::simulate(&machine, scenario))
     };
     let default = interconnect::Variant::default();
