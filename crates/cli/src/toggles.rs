@@ -181,8 +181,8 @@ pub(crate) struct WatchdogArguments {
 /// Options of a rehearsal.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RehearseArguments {
-    /// What to switch, such as thp-system=madvise:never; put back what was set, if nothing is named
-    #[arg(value_name = "NAME=A:B")]
+    /// What to switch, such as thp-system=madvise:never
+    #[arg(required = true, value_name = "NAME=A:B")]
     pub(crate) switches: Vec<String>,
     /// A folder that stands for /
     #[arg(long)]
