@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn the_own_history_is_of_the_same_machine_and_plan_and_of_before_the_last_run() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::at(&folder.path().join("history"));
+        let store = Store::at(Some(&folder.path().join("history")));
         let here = Bytes(8 << 30);
         let kept =
             [(1, 10.0, here), (2, 60.0, here), (3, 10.0, Bytes(64 << 30)), (4, 10.0, here), (9, 10.0, here)];

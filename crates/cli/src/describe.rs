@@ -120,7 +120,7 @@ fn save(file: &Path, arguments: &MachineArguments, global: &Global) -> anyhow::R
             "schema": SAVED_SCHEMA, "file": file, "bytes": capture.tarball.len(), "files": capture.files,
             "cpus": capture.cpus, "cpus_with_registers": capture.registers,
         });
-        output::print(&output::json_printed(&document)?)?;
+        output::print_json(&document)?;
     } else if !global.quiet {
         let registers = match capture.registers {
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),

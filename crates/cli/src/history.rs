@@ -15,12 +15,12 @@ use record::{
     ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing,
     Neighbours, Record, decode, decode_entry, encode, encode_entry,
 };
-use toggles::Place;
 
 use crate::forms::Forms;
 use crate::options::Global;
-use crate::outcome::{Outcome, unusable};
+use crate::outcome::Outcome;
 use crate::output;
+use crate::store::KeptFolder;
 
 /// Options of `history`.
 #[derive(Debug, Clone, Args)]
@@ -70,7 +70,7 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
 
 /// Lists.
 pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let store = arguments.state.as_deref().map_or_else(Store::of_user, Store::at);
+    let store = Store::at(arguments.state.as_deref());
     let found = store.read()?;
     let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
     let mut listing =
@@ -105,7 +105,7 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
             output::say(&format!("skipped {line}"));
         }
     }
-    let page = report::history_page(&listing, hidden, &store.path().display().to_string());
+    let page = report::history_page(&listing, hidden, &store.0.path().display().to_string());
     arguments.forms.print(&page, &listing, global)?;
     Ok(Outcome::Done)
 }
@@ -131,9 +131,7 @@ const TAIL_BYTES: usize = 32 << 10;
 
 /// A history on disk.
 #[derive(Debug)]
-pub(crate) struct Store {
-    path: PathBuf,
-}
+pub(crate) struct Store(KeptFolder);
 
 /// What lies in it.
 #[derive(Debug, Default)]
@@ -147,17 +145,12 @@ pub(crate) struct Entries {
 impl Store {
     /// That of this user, or of root.
     pub(crate) fn of_user() -> Self {
-        Self { path: Place::of_user().state.join("history") }
+        Self::at(None)
     }
 
-    /// That in another folder.
-    pub(crate) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned() }
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// That in another folder, if one is named.
+    pub(crate) fn at(named: Option<&Path>) -> Self {
+        Self(KeptFolder::below("history", named))
     }
 
     /// Adds an entry, then takes away what there is no more room for.
@@ -170,8 +163,8 @@ impl Store {
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
         let record = Record { raw: Vec::new(), ..record.clone() };
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
-        let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| unusable(&self.path, why))?;
-        folder.replace(&name, &bytes).map_err(|why| unusable(&self.path, why))?;
+        let folder = self.0.made()?;
+        folder.replace(&name, &bytes).map_err(|why| self.0.unusable(why))?;
         prune(&folder, &name);
         Ok(())
     }
@@ -181,12 +174,9 @@ impl Store {
     /// # Errors
     /// A folder that cannot be used.
     pub(crate) fn read(&self) -> anyhow::Result<Entries> {
-        let folder = match TrustedFolder::open(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Entries::default()),
-            opened => opened.map_err(|why| unusable(&self.path, why))?,
-        };
+        let Some(folder) = self.0.begun()? else { return Ok(Entries::default()) };
         let mut found = Entries::default();
-        let files = folder.files().map_err(|why| unusable(&self.path, why))?;
+        let files = folder.files().map_err(|why| self.0.unusable(why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
             match FileName::parse(&name)
                 .ok_or_else(|| EntryError::NoEntry.to_string())
@@ -204,7 +194,7 @@ impl Store {
     /// # Errors
     /// A folder or file that cannot be used.
     pub(crate) fn record(&self, name: &str) -> anyhow::Result<Record> {
-        let folder = TrustedFolder::open(&self.path).map_err(|why| unusable(&self.path, why))?;
+        let folder = self.0.begun()?.with_context(|| format!("{} is gone", self.0.path().display()))?;
         let bytes = folder.read(name)?.with_context(|| format!("{name} is gone"))?;
         Ok(decode(&bytes)?)
     }
@@ -261,7 +251,7 @@ mod tests {
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store { path: folder.path().join("new/history") };
+        let store = Store::at(Some(&folder.path().join("new/history")));
         (folder, store)
     }
 
@@ -272,21 +262,21 @@ mod tests {
         for minute in [7, 3, 5] {
             store.append(&record(minute)).expect("writable");
         }
-        let names: Vec<String> = fs::read_dir(&store.path)
+        let names: Vec<String> = fs::read_dir(store.0.path())
             .expect("a folder")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("ours"))
             .collect();
-        let half = fs::read(store.path.join(&names[0])).expect("readable");
+        let half = fs::read(store.0.path().join(&names[0])).expect("readable");
         let name = |minute: usize| format!("20260101T00{minute:02}00Z-1a2b3c4d-1.json.zst");
-        fs::write(store.path.join(name(20)), &half[..half.len() / 2]).expect("writable");
-        fs::write(store.path.join(name(21)), b"").expect("writable");
-        fs::write(store.path.join("notes"), b"mine").expect("writable");
-        fs::create_dir(store.path.join(name(22))).expect("a folder is no file");
+        fs::write(store.0.path().join(name(20)), &half[..half.len() / 2]).expect("writable");
+        fs::write(store.0.path().join(name(21)), b"").expect("writable");
+        fs::write(store.0.path().join("notes"), b"mine").expect("writable");
+        fs::create_dir(store.0.path().join(name(22))).expect("a folder is no file");
         let found = store.read().expect("readable");
         let times: Vec<&str> = found.entries.iter().map(|(_, entry)| &entry.started_utc[14..16]).collect();
         assert_eq!(times, ["03", "05", "07"]);
         assert_eq!(found.skipped.len(), 3, "{:?}", found.skipped);
-        let again = record::decode(&fs::read(store.path.join(&found.entries[0].0)).expect("readable"));
+        let again = record::decode(&fs::read(store.0.path().join(&found.entries[0].0)).expect("readable"));
         assert_eq!(again.expect("a record"), record(3));
     }
 
@@ -294,7 +284,7 @@ mod tests {
     fn a_writer_that_was_killed_leaves_no_half_entry_and_is_cleaned_up_after() {
         let (_folder, store) = store();
         store.append(&record(1)).expect("writable");
-        let folder = TrustedFolder::open(&store.path).expect("ours");
+        let folder = TrustedFolder::open(store.0.path()).expect("ours");
         // What stands there when the writer dies before the new name: a process that is gone, and one that is not.
         let entry = "20260101T000900Z-1a2b3c4d-9.json.zst";
         let dead = format!("{entry}{UNFINISHED}{}", u32::MAX);
@@ -305,14 +295,14 @@ mod tests {
         let found = store.read().expect("readable");
         assert!(found.entries.len() == 1 && found.skipped.is_empty(), "{found:?}");
         store.append(&record(2)).expect("writable");
-        assert!(!store.path.join(&dead).exists() && store.path.join(&alive).exists());
+        assert!(!store.0.path().join(&dead).exists() && store.0.path().join(&alive).exists());
     }
 
     #[test]
     fn a_folder_that_cannot_be_used_is_one_line_with_what_to_do() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("file"), b"").expect("writable");
-        let store = Store { path: folder.path().join("file/history") };
+        let store = Store::at(Some(&folder.path().join("file/history")));
         let why = format!("{:#}", store.append(&record(1)).expect_err("a file is no folder"));
         assert!(why.starts_with("cannot use ") && !why.contains('\n'), "{why}");
     }

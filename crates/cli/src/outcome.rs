@@ -117,13 +117,8 @@ impl Outcome {
     }
 }
 
-/// A folder of files that are trusted cannot be used. The cause stays in the error: of a full disk nobody is guilty, which the
+/// Something cannot be done with a trusted file or folder. The cause stays in the error: of a full disk nobody is guilty, which the
 /// exit code says.
-pub(crate) fn unusable(folder: &Path, why: io::Error) -> anyhow::Error {
-    cannot("use", folder, why)
-}
-
-/// The same of something else that cannot be done with a trusted file or folder.
 pub(crate) fn cannot(what: &str, path: &Path, why: io::Error) -> anyhow::Error {
     let line = format!("cannot {what} {}: {why}; {}", path.display(), advice(&why, live::effective_root()));
     anyhow::Error::new(why).context(line)

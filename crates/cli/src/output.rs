@@ -85,6 +85,14 @@ pub(crate) fn json_printed(document: &dyn Document) -> anyhow::Result<String> {
     if io::stdout().is_terminal() { json_text(document) } else { json_line(document) }
 }
 
+/// Prints such a document.
+///
+/// # Errors
+/// As for `print`, or it is no JSON.
+pub(crate) fn print_json(document: &dyn Document) -> anyhow::Result<()> {
+    print(&json_printed(document)?)
+}
+
 /// One JSON document, laid out. Characters that would steer or deceive a terminal stand as escapes: the values stay.
 pub(crate) fn json_text(document: &dyn Document) -> anyhow::Result<String> {
     Ok(laid_out(&escaped(&document.json()?)) + "\n")

@@ -26,14 +26,14 @@ use machine::{CpuSet, Topology, shell_word};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Place, Restored};
 
-use crate::ab::{leave_no_folder, prepare_folder};
 use crate::forms::Forms;
 use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::progress::ExperimentLine;
 use crate::recording::seed_of_now;
+use crate::store::{self, Folder};
 use crate::toggles::{left_changed, offer_to_mend};
-use crate::{describe, output, store};
+use crate::{describe, output};
 use export::Form;
 use room::Room;
 use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_lived, went_on};
@@ -144,7 +144,9 @@ mod tests {
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let metric = arguments.program.metric()?;
-    let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
+    let folder =
+        arguments.record.as_deref().map(|folder| Folder::of_document(folder, FILE_NAME)).transpose()?;
+    let file = folder.as_ref().map(Folder::record_path);
     for path in file.iter().chain(&arguments.forms.html) {
         ensure_writable(path)?;
     }
@@ -161,7 +163,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         cores: &cores,
         allowed: &allowed,
         seed,
-        file,
+        folder,
         global,
     };
     let (result, unfreed) = match arguments.pid {
@@ -185,7 +187,7 @@ struct Request<'a> {
     allowed: &'a CpuSet,
     seed: u64,
     /// Where the document goes.
-    file: Option<PathBuf>,
+    folder: Option<Folder>,
     global: &'a Global,
 }
 
@@ -348,7 +350,7 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.file.as_ref().map(|_| json_text(&found)).transpose()?;
+    let document = request.folder.as_ref().map(|_| json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = tell(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
@@ -388,7 +390,7 @@ fn is_left_changed(
 
 fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
     if global.json {
-        output::print(&output::json_printed(shown)?)
+        output::print_json(shown)
     } else if !arguments.export.is_empty() {
         let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
         output::print_lines(&exported.collect::<String>())?;
@@ -400,10 +402,8 @@ fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> an
 }
 
 fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -> anyhow::Result<()> {
-    let document = request.file.as_ref().zip(document);
-    let recorded = document.map_or(Ok(()), |(file, text)| {
-        write_atomically(file, text.as_bytes()).map_err(unlucky).inspect_err(|_| leave_no_folder(file))
-    });
+    let document = request.folder.as_ref().zip(document);
+    let recorded = document.map_or(Ok(()), |(folder, text)| folder.write_document(&text).map_err(unlucky));
     let arguments = request.arguments;
     let page = report::place_page(shown);
     arguments.forms.write_files(&page).map_err(unlucky)?;

@@ -17,7 +17,6 @@ use toggles::{About, Availability, Consent, Lifetime, Place, Risk, SystemState, 
 use crate::forms::Forms;
 use crate::options::{Global, parse_budget};
 use crate::outcome::Outcome;
-use crate::output;
 pub(crate) use state::{after_error, left_changed, mention_what_was_left, offer_to_mend};
 
 /// Version of the JSON documents of this command.
@@ -25,6 +24,7 @@ const SCHEMA: u32 = 1;
 
 /// Options of `toggles`.
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ToggleArguments {
     #[command(subcommand)]
     pub(crate) command: Option<ToggleCommand>,
@@ -38,14 +38,6 @@ pub(crate) struct ToggleArguments {
 /// What to do.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ToggleCommand {
-    /// What can be switched here, and why the rest cannot (the default)
-    List {
-        /// Read a recorded machine: a directory or tarball with proc/ and sys/
-        #[arg(long, value_name = "DIR|TARBALL")]
-        sysroot: Option<PathBuf>,
-        #[command(flatten)]
-        forms: Forms,
-    },
     /// What one toggle does, needs and risks
     Show {
         /// Its name, as in the list
@@ -216,13 +208,9 @@ mod tests {
 
 /// Does what was asked for.
 pub(crate) fn toggles(arguments: &ToggleArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let above = arguments.sysroot.as_ref();
     match &arguments.command {
-        None => list(above, &arguments.forms, global),
-        Some(ToggleCommand::List { sysroot, forms }) => list(sysroot.as_ref().or(above), forms, global),
-        Some(ToggleCommand::Show { name, sysroot, forms }) => {
-            show(name, sysroot.as_ref().or(above), forms, global)
-        }
+        None => list(arguments.sysroot.as_deref(), &arguments.forms, global),
+        Some(ToggleCommand::Show { name, sysroot, forms }) => show(name, sysroot.as_deref(), forms, global),
         Some(ToggleCommand::Set(arguments)) => set::set(arguments, global),
         Some(ToggleCommand::Revert(arguments)) => state::revert(arguments, global),
         Some(ToggleCommand::Status { place }) => state::status(place, global),
@@ -254,25 +242,21 @@ impl Described {
     }
 }
 
-fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    let described = Described::open(sysroot.map(PathBuf::as_path))?;
+fn list(sysroot: Option<&Path>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    let described = Described::open(sysroot)?;
     let states = states(&described.system_state());
     let document = json!({ "schema": SCHEMA, "toggles": states });
     forms.print(&report::toggles_page(&states), &document, global)?;
     Ok(Outcome::Done)
 }
 
-fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+fn show(name: &str, sysroot: Option<&Path>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let toggle = find(name)?;
-    let described = Described::open(sysroot.map(PathBuf::as_path))?;
+    let described = Described::open(sysroot)?;
     let state = toggle_state(toggle, &described.system_state());
     let document = json!({ "schema": SCHEMA, "toggle": state });
     forms.print(&report::toggle_page(&state), &document, global)?;
     Ok(Outcome::Done)
-}
-
-fn print_json(document: &serde_json::Value) -> anyhow::Result<()> {
-    output::print(&output::json_printed(document)?)
 }
 
 /// All toggles in the order of the catalogue.

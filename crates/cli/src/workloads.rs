@@ -30,25 +30,17 @@ pub(crate) struct WorkloadArguments {
     #[command(subcommand)]
     command: Option<WorkloadCommand>,
     #[command(flatten)]
-    list: ListArguments,
+    selection: Selection,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 enum WorkloadCommand {
-    /// List workloads: what each stresses, how long a turn takes, whether its packages are here
-    List(ListArguments),
     /// Run one turn of each, and show its time and its number
     Check(CheckArguments),
     /// Print the command that installs the packages that are missing; it is not run
     Install(InstallArguments),
-}
-
-#[derive(Debug, Clone, Args)]
-struct ListArguments {
-    #[command(flatten)]
-    selection: Selection,
-    #[command(flatten)]
-    forms: Forms,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -65,14 +57,13 @@ struct InstallArguments {
 /// Does what was asked for.
 pub(crate) fn workloads(arguments: &WorkloadArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
-        None => list(&arguments.list, global),
-        Some(WorkloadCommand::List(arguments)) => list(arguments, global),
+        None => list(arguments, global),
         Some(WorkloadCommand::Check(arguments)) => check::check(arguments, global),
         Some(WorkloadCommand::Install(arguments)) => install(arguments, global),
     }
 }
 
-fn list(arguments: &ListArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn list(arguments: &WorkloadArguments, global: &Global) -> anyhow::Result<Outcome> {
     let chosen = arguments.selection.workloads(&[])?;
     let packages = Packages::of(&chosen);
     let workloads = chosen.iter().map(|one| line(one, &packages)).collect();

@@ -26,7 +26,7 @@ use crate::forms::Forms;
 use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
-use crate::progress::BootLine;
+use crate::progress::ProgressLine;
 use crate::recording::seed_of_now;
 use crate::toggles::Described;
 use state_files::{JournalFolder, UnitFile};
@@ -86,7 +86,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
-    let line = BootLine::new("warm-up in this boot", global.quiet);
+    let line = ProgressLine::new(global.quiet);
     station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
@@ -108,7 +108,7 @@ fn warmed_up<S: Subject>(
     station: &Station,
     intent: Intent,
     subject: &mut S,
-    mut line: BootLine,
+    mut line: ProgressLine,
 ) -> anyhow::Result<Option<Journal>>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
@@ -175,7 +175,7 @@ impl Station {
     }
 
     /// Waits until the machine has settled; true if it did.
-    fn settle(&self, plan: &Plan, line: &BootLine) -> bool {
+    fn settle(&self, plan: &Plan, line: &ProgressLine) -> bool {
         self.tree.is_some() || settle(plan.settle_s, line)
     }
 
@@ -194,7 +194,7 @@ impl Station {
         let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
         if global.json {
             let document = text::document(conditions, plan, Some((0, arm, &next)), unit.as_deref(), None);
-            output::print(&output::json_printed(&document)?)?;
+            output::print_json(&document)?;
         } else if !global.quiet {
             let terminal = output::terminal(global);
             let subject = if work.command.is_empty() { "probes".to_owned() } else { work.command.join(" ") };
@@ -316,8 +316,7 @@ impl Station {
             Err(refusal) => return Err(refusal.into()),
         };
         live::install_handlers().context("cannot listen to signals")?;
-        let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
-        let line = BootLine::new(&format!("boot {place} of {boots}"), global.quiet);
+        let line = ProgressLine::new(global.quiet);
         if journal.visits[index].settled.is_none() {
             journal.visits[index].settled = Some(self.settle(&journal.plan, &line));
         }
@@ -344,7 +343,7 @@ impl Station {
         journal: &mut Journal,
         index: usize,
         subject: &mut S,
-        mut line: BootLine,
+        mut line: ProgressLine,
     ) -> anyhow::Result<Measured>
     where
         S::Error: std::error::Error + Send + Sync + 'static,

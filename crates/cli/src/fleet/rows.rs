@@ -62,37 +62,19 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
     let form = arguments.format;
     if let Some(table) = arguments.table {
         output::print(&form.head(table))?;
-        let found = lay_flat(&arguments.drop, form, &mut Printed(table))?;
+        let found = lay_flat(&arguments.drop, form, &[table], &mut |_, lines| {
+            output::print(&String::from_utf8_lossy(lines))
+        })?;
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));
     }
     let folder = arguments.output.as_deref().context("name a folder with --output DIR")?;
     let mut files = RowFiles::begin(folder, form)?;
-    let found = lay_flat(&arguments.drop, form, &mut files)?;
+    let found =
+        lay_flat(&arguments.drop, form, &FleetTable::ALL, &mut |table, lines| files.take(table, lines))?;
     let found = FleetRows { folder: folder.display().to_string(), files: files.finish()?, ..found };
     let page = report::fleet_rows_page(&found);
     arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, false, !found.unread.is_empty()))
-}
-
-/// Whoever takes rows.
-trait Taker {
-    /// Whether it takes rows of a table.
-    fn takes(&self, table: FleetTable) -> bool;
-    /// Takes lines of JSON.
-    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()>;
-}
-
-/// Prints one table.
-struct Printed(FleetTable);
-
-impl Taker for Printed {
-    fn takes(&self, table: FleetTable) -> bool {
-        table == self.0
-    }
-
-    fn take(&mut self, _: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
-        output::print(&String::from_utf8_lossy(lines))
-    }
 }
 
 /// Files in the making.
@@ -133,6 +115,15 @@ impl RowFiles {
         Ok(Self { folder: folder.to_owned(), form, files: files? })
     }
 
+    /// Writes lines of a table.
+    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
+        let (_, temporary, file) = of_table.expect("every table has a file");
+        file.write_all(lines)
+            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
+            .context("the rows are not written")
+    }
+
     /// Puts every file in its place.
     ///
     /// # Errors
@@ -155,31 +146,21 @@ impl RowFiles {
     }
 }
 
-impl Taker for RowFiles {
-    fn takes(&self, _: FleetTable) -> bool {
-        true
-    }
-
-    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
-        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
-        let (_, temporary, file) = of_table.expect("every table has a file");
-        file.write_all(lines)
-            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
-            .context("the rows are not written")
-    }
-}
-
-/// Reads every record and hands its rows on, in the order of the files.
-fn lay_flat(drop: &Path, form: RowForm, taker: &mut impl Taker) -> anyhow::Result<FleetRows> {
-    let tables: Vec<FleetTable> = FleetTable::ALL.into_iter().filter(|table| taker.takes(*table)).collect();
+/// Reads every record and hands the rows of these tables on as lines, in the order of the files.
+fn lay_flat(
+    drop: &Path,
+    form: RowForm,
+    tables: &[FleetTable],
+    take: &mut dyn FnMut(FleetTable, &[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<FleetRows> {
     let lines = |rows: Flattened| -> anyhow::Result<Vec<(FleetTable, Vec<u8>)>> {
         tables.iter().map(|table| Ok((*table, lines_of_table(&rows, form, *table)?))).collect()
     };
     let found = records::each(drop, lines, |of_tables| {
-        of_tables.iter().try_for_each(|(table, lines)| taker.take(*table, lines))
+        of_tables.iter().try_for_each(|(table, lines)| take(*table, lines))
     })?;
-    if taker.takes(FleetTable::Unread) {
-        taker.take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
+    if tables.contains(&FleetTable::Unread) {
+        take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
     }
     Ok(found)
 }

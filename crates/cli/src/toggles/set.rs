@@ -38,7 +38,7 @@ pub(super) fn set(arguments: &SetArguments, global: &Global) -> anyhow::Result<O
     let changes: Vec<Change> = switches.into_iter().flat_map(|switch| switch.changes).collect();
     if changes.is_empty() {
         if global.json {
-            super::print_json(&json!({ "schema": SCHEMA, "set": label, "kept": false }))?;
+            output::print_json(&json!({ "schema": SCHEMA, "set": label, "kept": false }))?;
         }
         return Ok(Outcome::Done);
     }
@@ -122,7 +122,7 @@ fn switches(switches: &[String], system: &SystemState, consent: Consent) -> anyh
 fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result<Outcome> {
     let plan = Plan::of(place, changes)?;
     if global.json {
-        super::print_json(&plan.json())?;
+        output::print_json(&plan.json())?;
         return Ok(Outcome::Done);
     }
     let line = |(change, now): &(&Change, String)| {
@@ -182,7 +182,7 @@ fn keep(place: &Place, intent: &Intent, changes: &[Change], global: &Global) -> 
         output::say("sidestep toggles revert puts it back");
     }
     if global.json {
-        super::print_json(&json!({ "schema": SCHEMA, "set": intent.label, "kept": true }))?;
+        output::print_json(&json!({ "schema": SCHEMA, "set": intent.label, "kept": true }))?;
     }
     Ok(Outcome::Done)
 }

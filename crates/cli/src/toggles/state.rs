@@ -71,7 +71,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             Reverted::Done(_, results) => ("reverted", results.as_slice(), None),
         };
         let rows: Vec<Json> = results.iter().map(result_json).collect();
-        return super::print_json(&json!({
+        return output::print_json(&json!({
             "schema": SCHEMA, "state": state, "results": rows, "set_aside": aside,
             "left_changed": reverted.is_left_changed(),
         }));
@@ -100,7 +100,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
 pub(super) fn report(results: &[Restored], global: &Global) -> anyhow::Result<()> {
     if global.json {
         let rows: Vec<Json> = results.iter().map(result_json).collect();
-        return super::print_json(&json!({ "schema": SCHEMA, "results": rows }));
+        return output::print_json(&json!({ "schema": SCHEMA, "results": rows }));
     }
     if global.quiet {
         return Ok(());
@@ -168,7 +168,7 @@ pub(super) fn status(arguments: &StateArguments, global: &Global) -> anyhow::Res
         Found::Unseen(_) => ("unknown", None),
     };
     if global.json {
-        super::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
+        output::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
     } else if !global.quiet {
         output::print_lines(&sentence(&found, place))?;
         if let Some(journal) = journal.filter(|_| !matches!(found, Found::Void(_))) {

@@ -17,12 +17,13 @@ use experiments::ab::switcher::Switcher;
 use host::live::{Disturbance, Pinned, effective_root, pending_signal, snapshot};
 use host::{Root, ensure_trusted};
 use machine::{CpuId, Machine};
+use probes::session::Progress;
 use record::Better;
 use regex::bytes::Regex;
 
 use crate::ab::arguments::AbArguments;
 use crate::ab::{CALIBRATION_NS, not_started};
-use crate::progress::BootLine;
+use crate::progress::ProgressLine;
 use crate::recording::chosen_cpus;
 
 /// The words of the command line, with the program where it is now: after a boot neither folder nor path are the same.
@@ -146,12 +147,13 @@ pub(super) fn pinned(work: &Work) -> anyhow::Result<Option<Pinned>> {
 const TICKS_PER_S: f64 = 100.0;
 
 /// Waits, and says whether the machine settled; a signal ends it early.
-pub(super) fn settle(patience_s: f64, line: &BootLine) -> bool {
+pub(super) fn settle(patience_s: f64, line: &ProgressLine) -> bool {
     let begun = Instant::now();
     let mut settling = Settling::default();
     let mut before = snapshot();
+    line.begin("settling", Duration::from_secs_f64(patience_s));
     while pending_signal().is_none() {
-        line.say(&format!("settling, {:.0} s of at most {patience_s:.0} s", begun.elapsed().as_secs_f64()));
+        line.update(begun.elapsed().as_secs_f64() / patience_s.max(1.0));
         let looked = Instant::now();
         thread::sleep(Duration::from_secs_f64(LOOK_S));
         let now = snapshot();
