@@ -190,9 +190,9 @@ fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Opti
 
 /// The probes, ready to be run on the CPU given, and what pins them.
 fn start_probes(request: &Request<'_>, pair: &Pair) -> anyhow::Result<(ProbeSubject, CpuId, Pinned)> {
-    let wanted = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
+    let asked = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
     let machine = &request.described.machine;
-    let cpus = chosen_cpus(machine, wanted.as_ref())?;
+    let cpus = chosen_cpus(machine, asked.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
     let switcher = Switcher::new(std::slice::from_ref(pair), request.plan.budget())?;

@@ -239,7 +239,7 @@ mod tests {
     use crate::store;
 
     #[test]
-    fn a_number_that_no_record_can_hold_is_told_apart_from_a_full_disk() {
+    fn a_number_that_no_record_can_hold_is_no_full_disk() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let folder = Folder::create(Some(directory.path()), false).expect("a folder without a run");
         let kept = Kept { line: &ProgressLine::new(true), folder: &folder };

@@ -44,7 +44,7 @@ drift; unsafe: jumps, drift that comes and goes, or ordered reads that go back; 
 /// Options of `clock check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArguments {
-    /// Tell what a recorded machine tells: a directory or tarball with proc/ and sys/; nothing is measured
+    /// Show what a recorded machine reports: a directory or tarball with proc/ and sys/; nothing is measured
     #[arg(long, value_name = "DIR|TARBALL", conflicts_with_all = ["cpus", "budget", "stress", "inject"])]
     pub(crate) sysroot: Option<PathBuf>,
     /// Only these CPUs, such as 0-3,8

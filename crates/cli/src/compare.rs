@@ -111,7 +111,7 @@ fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Globa
 const RECORD_STEM: &str = "record";
 
 /// So many of the last check-ups of a machine are read: with these the state of the host that both sides met weighs most, and a comparison
-/// stays within a second. Unknown: where the best number lies; hosts that keep one state for weeks could tell.
+/// stays within a second. Unknown: where the best number lies; hosts that keep one state for weeks could show.
 const OWN_HISTORY_MOST: usize = 40;
 
 /// One configuration, with its record where it is one: pictures are drawn from that.

@@ -62,7 +62,7 @@ enum GuardCommand {
         #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["runs", "every"])]
         records: Vec<PathBuf>,
     },
-    /// Check this machine against its baseline, in 30 seconds at most: as before, changed, or cannot tell
+    /// Check this machine against its baseline, in 30 seconds at most: as before, changed, or undetermined
     Check(CheckArguments),
     /// Print a systemd service and timer that check once a day
     Unit {

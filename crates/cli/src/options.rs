@@ -172,8 +172,9 @@ impl ProgramArguments {
         let Some(text) = &self.metric else { return Ok(None) };
         let pattern = Regex::new(text).map_err(|error| {
             // It draws the pattern with a mark below; the reason is the last of its lines.
-            let told = error.to_string();
-            let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let text_of_error = error.to_string();
+            let reason =
+                text_of_error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             anyhow::anyhow!("--metric {text} is no regular expression: {reason}")
         })?;
         Ok(Some(Metric { pattern, better: self.better }))

@@ -176,7 +176,7 @@ fn laid_out(json: &str) -> String {
 
 /// Prints one line for people on stderr.
 pub(crate) fn say(line: &str) {
-    // Nobody is left to tell when stderr is closed.
+    // A closed stderr leaves nobody to inform.
     let _ = writeln!(io::stderr(), "{}", harmless(line));
 }
 

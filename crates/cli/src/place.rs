@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_that_can_show_nothing_is_told_what_would() {
+    fn a_budget_that_can_show_nothing_is_answered_by_what_would() {
         let budget = Duration::from_secs(60);
         assert_eq!(too_short(0.5, budget), None);
         assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
@@ -352,7 +352,7 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     let global = request.global;
     let document = request.folder.as_ref().map(|_| json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
-    let printed = tell(&shown, request.arguments, global);
+    let printed = print_result(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
     if let Some(outcome) = is_left_changed(printed, saved, unfreed)? {
         return Ok(outcome);
@@ -361,9 +361,9 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
         return Ok(Outcome::Interrupted(signal));
     }
     let is_failing = shown.ended == Some(Ended::Failing) || shown.aa.contaminated;
-    let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
+    let is_decided = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
     let is_tried = shown.unseen.is_none() && !(shown.arms.is_empty() && shown.ended.is_some());
-    let is_known = shown.recommended.is_some() || (is_told && is_tried);
+    let is_known = shown.recommended.is_some() || (is_decided && is_tried);
     Ok(if is_failing {
         Outcome::Inconclusive
     } else {
@@ -388,7 +388,7 @@ fn is_left_changed(
     Ok(None)
 }
 
-fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
+fn print_result(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
     if global.json {
         output::print_json(shown)
     } else if !arguments.export.is_empty() {

@@ -97,17 +97,17 @@ impl ab::Progress for ExperimentLine {
         if !self.is_estimated {
             return Some(estimate.budget_s);
         }
-        let told = estimate_text(estimate);
+        let needed = estimate_text(estimate);
         if !estimate.is_affordable() {
             self.refused = Some(format!(
-                "cannot show an interval within {:.0} s: {told}; give --budget {:.0}s, or a shorter task",
+                "cannot show an interval within {:.0} s: {needed}; give --budget {:.0}s, or a shorter task",
                 estimate.budget_s,
                 estimate.budget_needed_s()
             ));
             return None;
         }
         if !self.quiet {
-            self.bar.suspend(|| output::say(&format!("{told}; the budget is {:.0} s", estimate.budget_s)));
+            self.bar.suspend(|| output::say(&format!("{needed}; the budget is {:.0} s", estimate.budget_s)));
         }
         Some(estimate.budget_s)
     }

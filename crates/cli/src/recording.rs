@@ -27,14 +27,14 @@ impl Recording {
     ///
     /// # Errors
     /// A folder that cannot be made or holds a run already.
-    pub(crate) fn begin(wanted: Option<&Path>) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn begin(asked: Option<&Path>) -> anyhow::Result<Option<Self>> {
         let begin =
-            |wanted| Ok(Self { folder: Folder::create(Some(wanted), false)?, started: Instant::now() });
-        wanted.map(begin).transpose()
+            |folder| Ok(Self { folder: Folder::create(Some(folder), false)?, started: Instant::now() });
+        asked.map(begin).transpose()
     }
 
     /// What `measure` gives; if that is an error, the folder goes unless something is in it.
-    pub(crate) fn around<T>(
+    pub(crate) fn clearing_up<T>(
         recording: Option<&Self>,
         measure: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
@@ -129,16 +129,16 @@ pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s:
 }
 
 /// The CPUs asked for, all of which must be usable; else all that may be used.
-pub(crate) fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
+pub(crate) fn chosen_cpus(machine: &Machine, asked: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
     let allowed = live::allowed_cpus();
     let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
-    let Some(wanted) = wanted else {
+    let Some(asked) = asked else {
         return Ok(allowed.iter().collect());
     };
-    anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
-    let missing = wanted.difference(&allowed);
+    anyhow::ensure!(!asked.is_empty(), "--cpus names no CPU; choose among {allowed}");
+    let missing = asked.difference(&allowed);
     anyhow::ensure!(missing.is_empty(), "CPU {missing} may not be used here; choose among {allowed}");
-    Ok(wanted.iter().collect())
+    Ok(asked.iter().collect())
 }
 
 /// A seed that differs from run to run.

@@ -97,7 +97,7 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
 /// What can be seen, as the document has it.
 fn sentence(found: &Selftest) -> String {
     let Some(kind) = found.headline() else {
-        return "On this machine, now: nothing can be told.".to_owned();
+        return "On this machine, now: nothing is determined.".to_owned();
     };
     format!(
         "On this machine, now: I can see {} in {:.1} s for {}, not {}.",
@@ -112,7 +112,7 @@ fn sentence(found: &Selftest) -> String {
 const COARSE: f64 = 0.1;
 /// Smaller differences all read the same.
 const FINEST: f64 = 0.0001;
-/// More than eleven times as much: nobody needs that to the percent.
+/// More than eleven times as much: no one reads that to the percent.
 const MEANINGLESS: f64 = 10.0;
 
 pub(super) fn percent(share: f64) -> String {
@@ -165,7 +165,7 @@ fn rests_on(runs: &[&HistoryEntry], classes: &[Reach], unread: Option<&str>, hos
         (Some(why), _) => format!("Rests on {table}; the history cannot be read: {why}."),
         (None, 0) => format!("Rests on the history of {} runs of this machine.", runs.len()),
         (None, missing) if missing == classes.len() => {
-            format!("Rests on {table}: {} runs of this machine tell no spread, three do.", runs.len())
+            format!("Rests on {table}: {} runs of this machine show no spread, three do.", runs.len())
         }
         (None, _) => format!(
             "Rests on the history of {} runs of this machine; where marked (*), on {table}.",

@@ -34,22 +34,22 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes the folder before anything is measured: a run that cannot be kept should not start. A folder that the
     /// user named may exist as long as it holds no run; nothing is ever overwritten.
-    pub(crate) fn create(wanted: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
+    pub(crate) fn create(asked: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
         let encoding = if zstd { Encoding::Zstd } else { Encoding::Json };
-        let Some(wanted) = wanted else {
+        let Some(asked) = asked else {
             let time: String =
                 utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
             let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
             return Ok(Self::of_run(path, encoding));
         };
-        prepare(wanted, &[RECORD_NAMES[0], RECORD_NAMES[1], REPORT_NAME])?;
-        Ok(Self::of_run(wanted.to_owned(), encoding))
+        prepare(asked, &[RECORD_NAMES[0], RECORD_NAMES[1], REPORT_NAME])?;
+        Ok(Self::of_run(asked.to_owned(), encoding))
     }
 
     /// The same for one document that is no record.
-    pub(crate) fn of_document(wanted: &Path, name: &str) -> anyhow::Result<Self> {
-        prepare(wanted, &[name])?;
-        Ok(Self { path: wanted.to_owned(), record: wanted.join(name), encoding: Encoding::Json })
+    pub(crate) fn of_document(asked: &Path, name: &str) -> anyhow::Result<Self> {
+        prepare(asked, &[name])?;
+        Ok(Self { path: asked.to_owned(), record: asked.join(name), encoding: Encoding::Json })
     }
 
     fn of_run(path: PathBuf, encoding: Encoding) -> Self {

@@ -44,7 +44,7 @@ impl FleetRecord {
         if let Some(node) = &arguments.node {
             return Ok(Some(Self { drop: drop.clone(), node: node.clone(), arguments: arguments.clone() }));
         }
-        let variable = |name| told(name).map(|text| (name, text));
+        let variable = |name| variable_text(name).map(|text| (name, text));
         let from_host = || Some(("the host name", host_name().filter(|_| takes_host_name)?));
         let found = NAME_VARIABLES.into_iter().find_map(variable).or_else(from_host);
         let (source, text) = found.with_context(|| {
@@ -116,21 +116,22 @@ impl FleetRecord {
 }
 
 /// A variable of the environment that says something.
-fn told(name: &str) -> Option<String> {
+fn variable_text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 
 /// What started this process, as far as its environment says.
 fn engine() -> Option<Engine> {
-    let word = |name| told(name).map(|text| text.trim().chars().take(WORD_LETTERS_MAX).collect::<String>());
-    let known = if told("SLURM_JOB_ID").is_some() {
+    let word =
+        |name| variable_text(name).map(|text| text.trim().chars().take(WORD_LETTERS_MAX).collect::<String>());
+    let known = if variable_text("SLURM_JOB_ID").is_some() {
         Some(Engine {
             name: "slurm".to_owned(),
             job: word("SLURM_JOB_ID"),
             step: word("SLURM_STEP_ID"),
             task: word("SLURM_PROCID"),
         })
-    } else if told("KUBERNETES_SERVICE_HOST").is_some() {
+    } else if variable_text("KUBERNETES_SERVICE_HOST").is_some() {
         Some(Engine { name: "kubernetes".to_owned(), ..Engine::default() })
     } else {
         None

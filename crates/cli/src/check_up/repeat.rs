@@ -96,7 +96,7 @@ fn folder(arguments: &RunArguments, number: u32) -> anyhow::Result<PathBuf> {
     Ok(create_directory_anew(&PathBuf::from(format!("sidestep-{time}")))?)
 }
 
-/// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not tell it.
+/// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not show it.
 fn text(entries: &[HistoryEntry]) -> String {
     let runs = alike(&entries.iter().collect::<Vec<_>>());
     let host = Host::of(runs.first().is_some_and(|run| run.fingerprint.hypervisor.is_some()));

@@ -40,7 +40,7 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         None => on_this_machine(arguments, global),
     };
     let Checked { check, failure, left_changed, machine, cpus, verdicts } =
-        Recording::around(recording.as_ref(), measure)?;
+        Recording::clearing_up(recording.as_ref(), measure)?;
     let verdict = check.verdict;
     let page = report::clock_check_page(&check);
     let text = arguments.forms.text(&page, &check, global)?;
@@ -73,7 +73,7 @@ struct Checked {
     verdicts: Vec<FlawVerdict>,
 }
 
-/// What a recorded machine tells.
+/// What a recorded machine reports.
 fn recorded(root: &Root) -> Checked {
     let machine = host::describe(root, None);
     let verdicts = judged(root);
@@ -173,8 +173,8 @@ fn measure(
         limits: ExchangeLimits::default(),
     };
     let watched_until = Instant::now() + Duration::from_secs_f64(shares.watch_s);
-    let mut nobody = NoFrequencies;
-    let frequencies = held.as_mut().map_or(&mut nobody as &mut dyn Frequencies, |held| held as _);
+    let mut not_held = NoFrequencies;
+    let frequencies = held.as_mut().map_or(&mut not_held as &mut dyn Frequencies, |held| held as _);
     let seen = clock_pairs::run(&settings, &double, frequencies, &line);
     if matches!(seen, Err(ClockPairsError::OneCpu(_))) {
         // The kernel's clocks are held against each other on one CPU as well, and that takes its time.

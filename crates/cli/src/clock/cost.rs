@@ -35,7 +35,7 @@ const ROUNDS: Duration = Duration::from_secs(5);
 pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result<Outcome> {
     let recording = Recording::begin(arguments.record.as_deref())?;
     let Costed { mut cost, failure, machine, cpus } =
-        Recording::around(recording.as_ref(), || on_this_machine(arguments, global))?;
+        Recording::clearing_up(recording.as_ref(), || on_this_machine(arguments, global))?;
     // The batches are of the record alone.
     let raw = std::mem::take(&mut cost.raw);
     let page = report::clock_cost_page(&cost);

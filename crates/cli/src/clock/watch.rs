@@ -63,14 +63,14 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     };
     let clock_source = machine.environment.clock_sources.current.clone();
     let period_s = arguments.period.as_secs_f64();
-    round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
+    round.report(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
     let written = round.write_metrics(true);
     for what in round.seen.finish() {
-        round.tell(what)?;
+        round.report(what)?;
     }
     let summary = round.seen.summary;
-    round.tell(ClockHappening::Ended(summary))?;
+    round.report(ClockHappening::Ended(summary))?;
     written?;
     let refused = round.prober.refused().map(str::to_owned);
     Ok(match live::pending_signal() {
@@ -163,7 +163,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
             let pulse = self.prober.probe(due_ns, may_compare);
             let happened = self.seen.take(pulse);
             for what in happened {
-                self.tell(what)?;
+                self.report(what)?;
             }
             self.account();
             self.write_metrics(false)?;
@@ -187,7 +187,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
     }
 
     /// One event on stdout: a line, or a document on one line.
-    fn tell(&self, what: ClockHappening) -> anyhow::Result<()> {
+    fn report(&self, what: ClockHappening) -> anyhow::Result<()> {
         let text = clock_happening_text(&what);
         let event = ClockEvent { schema: CLOCK_EVENT_SCHEMA, at_utc: live::utc_now(), text, what };
         if self.global.json {

@@ -183,15 +183,15 @@ fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
 /// The nodes that are named, with their racks.
 fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
     let planned = |name, rack| PlannedNode { name, rack, arm: None };
-    let wanted = arguments.nodes.as_ref().map(|NodeList(names)| names);
+    let asked = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
-        return Ok(wanted.map_or(Nodes::All, |names| {
+        return Ok(asked.map_or(Nodes::All, |names| {
             Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
         }));
     };
     let unusable = || format!("cannot use {} as an inventory", file.display());
     let racks = racks(inventory(file)?).with_context(unusable)?;
-    let Some(wanted) = wanted else {
+    let Some(asked) = asked else {
         return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
     };
     let known: BTreeMap<&str, &Option<String>> =
@@ -201,7 +201,7 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
             known.get(name.as_str()).with_context(|| format!("{} does not name {name}", file.display()))?;
         Ok(planned(name.clone(), (*rack).clone()))
     };
-    Ok(Nodes::Listed(wanted.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
+    Ok(Nodes::Listed(asked.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
 }
 
 /// An inventory: a file of CSV with a column node.

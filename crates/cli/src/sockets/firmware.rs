@@ -1,4 +1,4 @@
-//! `sidestep sockets firmware`: the links that each source of a machine tells, and where they differ.
+//! `sidestep sockets firmware`: the links that each source of a machine reports, and where they differ.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     Ok(Outcome::judged(global, !links.findings.is_empty(), false))
 }
 
-/// The links that sources tell, the most trusted first: routes that packets take, ports, what firmware says of distances.
+/// The links that sources report, the most trusted first: routes that packets take, ports, what firmware says of distances.
 pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.

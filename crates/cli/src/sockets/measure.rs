@@ -87,7 +87,8 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let recording = Recording::begin(arguments.record.as_deref())?;
     let line = ProgressLine::new(global.quiet);
     let begun = recording::begun(machine, &cpus, settings.budget_s);
-    let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
+    let mut record =
+        Recording::clearing_up(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
     sockets.links = super::reported_links(&record.machine);
     if let Some(planted) = arguments.inject {
@@ -139,7 +140,7 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
     Ok(settings)
 }
 
-/// Measures, and gives the record back; an error only where there is nothing to tell. The budget is for all since `begun`.
+/// Measures, and gives the record back; an error only where there is no result. The budget is for all since `begun`.
 fn run(
     settings: Settings,
     record: Record,

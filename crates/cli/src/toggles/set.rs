@@ -90,18 +90,18 @@ fn already(change: &Change) -> String {
 fn switches(switches: &[String], system: &SystemState, consent: Consent) -> anyhow::Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
     for text in switches {
-        let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
+        let (name, asked) = text.split_once('=').unwrap_or((text, ""));
         let toggle = find(name)?;
         anyhow::ensure!(
             text.contains('='),
             "give a value, {name}=VALUE; sidestep toggles show {name} names them"
         );
         let about = toggle.about();
-        let value = toggle.value(system, wanted)?;
-        if toggle.now(system).as_deref() != Some(wanted) {
+        let value = toggle.value(system, asked)?;
+        if toggle.now(system).as_deref() != Some(asked) {
             consent.allows(about.name, value.risk, about.opens)?;
         }
-        let Switch::System(changes) = toggle.switch(system, wanted)? else {
+        let Switch::System(changes) = toggle.switch(system, asked)? else {
             anyhow::bail!(
                 "cannot set {name}: it ends with a process; compare it in an experiment, such as sidestep ab --toggle {name} \
                  -- ./program"

@@ -31,7 +31,7 @@ pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Re
             "cannot put back what root has switched; run sudo sidestep toggles revert"
         )));
     }
-    tell(&reverted, &place, global)?;
+    print_reverted(&reverted, &place, global)?;
     let is_forgotten = arguments.forget && !matches!(reverted, Reverted::Refused(_));
     Ok(match reverted {
         Reverted::Refused(Unreadable::Damaged(_)) => left_unknown(),
@@ -60,7 +60,7 @@ pub(crate) fn after_error(error: anyhow::Error, results: &[Restored]) -> anyhow:
     Ok(Outcome::LeftChanged(error.context(format!("{left}: {}", lines.join("; ")))))
 }
 
-fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<()> {
+fn print_reverted(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<()> {
     if global.json {
         let (state, results, aside) = match reverted {
             Reverted::Nothing => ("nothing", &[][..], None),
@@ -300,7 +300,7 @@ pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         if matches!(answer.trim(), "" | "y" | "Y" | "yes") {
-            tell(
+            print_reverted(
                 &toggles::revert(place, Revert::default())?,
                 place,
                 &Global { json: false, ..global.clone() },
@@ -342,9 +342,9 @@ mod tests {
             Experiment::begin(place.writer(), place.folder(), owner, &intent, utc_now()).expect("begun");
         experiment.switch(&changes).expect("writable");
         experiment.keep();
-        let told = || sentence(&find_state(&place).expect("readable"), &place);
-        assert!(told().ends_with("; sidestep toggles revert puts it back\n"), "{}", told());
+        let said = || sentence(&find_state(&place).expect("readable"), &place);
+        assert!(said().ends_with("; sidestep toggles revert puts it back\n"), "{}", said());
         write("proc/sys/kernel/watchdog_thresh", "30\n");
-        assert!(told().contains("revert --force puts it back, --forget keeps theirs"), "{}", told());
+        assert!(said().contains("revert --force puts it back, --forget keeps theirs"), "{}", said());
     }
 }

@@ -25,8 +25,8 @@ pub(super) struct JournalFolder {
 
 impl JournalFolder {
     /// The folder asked for, or that of this user.
-    pub(super) fn of(wanted: Option<&Path>) -> anyhow::Result<Self> {
-        let path = match wanted {
+    pub(super) fn of(asked: Option<&Path>) -> anyhow::Result<Self> {
+        let path = match asked {
             Some(path) => {
                 std::path::absolute(path).with_context(|| format!("cannot use {}", path.display()))?
             }

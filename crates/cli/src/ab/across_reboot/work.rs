@@ -33,7 +33,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
             anyhow::anyhow!("{} is no UTF-8, and the journal is; give another word", word.display())
         })
     };
-    let directory = env::current_dir().context("cannot tell the folder in which this runs")?;
+    let directory = env::current_dir().context("the folder in which this runs is unknown")?;
     let mut command = arguments.command.iter().map(text).collect::<anyhow::Result<Vec<String>>>()?;
     if let Some(program) = command.first_mut() {
         *program = text(&located(program, &directory).into_os_string())?;
@@ -58,7 +58,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
     })
 }
 
-/// The program's file, as the shell would find it; the bare name if there is none, which is then told when it is started.
+/// The program's file, as the shell would find it; the bare name if there is none, which then fails when it is started.
 fn located(program: &str, directory: &Path) -> PathBuf {
     if program.contains('/') {
         return directory.join(program.trim_start_matches("./"));
@@ -128,8 +128,8 @@ pub(super) fn probe_subject(
     machine: &Machine,
     seed: u64,
 ) -> anyhow::Result<(ProbeSubject, Pinned)> {
-    let wanted = work.cpu.map(|cpu| [CpuId(cpu)].into_iter().collect());
-    let cpus = chosen_cpus(machine, wanted.as_ref())?;
+    let asked = work.cpu.map(|cpu| [CpuId(cpu)].into_iter().collect());
+    let cpus = chosen_cpus(machine, asked.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
     let started =
