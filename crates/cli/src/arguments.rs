@@ -8,11 +8,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::ab::AbArguments;
 use crate::bill::BillArguments;
 use crate::check_up::RunArguments;
-use crate::clock::ClockArguments;
+use crate::clock::ClockCommand;
 use crate::compare::CompareArguments;
 use crate::describe::MachineArguments;
 use crate::flaws::FlawArguments;
-use crate::fleet::FleetArguments;
+use crate::fleet::FleetCommand;
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
 use crate::options::Global;
@@ -58,7 +58,8 @@ pub(crate) enum Command {
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
     /// Many nodes: which are odd, and what explains it
-    Fleet(FleetArguments),
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),
     /// What a setting or another program costs, in random order
@@ -68,7 +69,8 @@ pub(crate) enum Command {
     /// Compare check-ups or result files: what changed, how certainly
     Compare(CompareArguments),
     /// Is time safe? Counters of all CPUs, cost of each clock, a watch
-    Clock(ClockArguments),
+    #[command(subcommand)]
+    Clock(ClockCommand),
     /// Are all sockets equal? Latency, bandwidth, links, and why not
     Sockets(SocketsArguments),
     /// Which threads share data; the best placement, and its gain

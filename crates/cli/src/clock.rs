@@ -18,13 +18,6 @@ use crate::options::{Global, parse_budget, parse_counts};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use injection::Injection;
 
-/// Options of `clock`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ClockArguments {
-    #[command(subcommand)]
-    pub(crate) command: ClockCommand,
-}
-
 /// What can be asked of clocks.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ClockCommand {
@@ -156,8 +149,8 @@ fn thread_counts([low, high]: [usize; 2]) -> Vec<usize> {
 }
 
 /// Does what was asked for.
-pub(crate) fn clock(arguments: &ClockArguments, global: &Global) -> anyhow::Result<Outcome> {
-    match &arguments.command {
+pub(crate) fn clock(command: &ClockCommand, global: &Global) -> anyhow::Result<Outcome> {
+    match command {
         ClockCommand::Check(check) => check::check(check, global),
         ClockCommand::Cost(cost) => cost::cost(cost, global),
         ClockCommand::Watch(watch) => watch::watch(watch, global),

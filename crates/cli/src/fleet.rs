@@ -6,20 +6,14 @@ mod plan;
 mod records;
 mod rows;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::options::Global;
 use crate::outcome::Outcome;
 
-/// Options of `fleet`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct FleetArguments {
-    #[command(subcommand)]
-    command: FleetCommand,
-}
-
+/// What can be asked of many machines.
 #[derive(Debug, Clone, Subcommand)]
-enum FleetCommand {
+pub(crate) enum FleetCommand {
     /// Print what a scheduler needs to measure every node; runs nothing
     Plan(plan::PlanArguments),
     /// Lay the records of a drop directory flat: rows for SQL
@@ -33,8 +27,8 @@ enum FleetCommand {
 }
 
 /// Does what was asked for.
-pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Result<Outcome> {
-    match &arguments.command {
+pub(crate) fn fleet(command: &FleetCommand, global: &Global) -> anyhow::Result<Outcome> {
+    match command {
         FleetCommand::Plan(arguments) => plan::plan(arguments, global),
         FleetCommand::Rows(arguments) => rows::rows(arguments, global),
         FleetCommand::Check(arguments) => check::check(arguments, global),

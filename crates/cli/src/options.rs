@@ -1,13 +1,15 @@
 //! Options that several commands have alike, and times, percentages and numbers as they are typed.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use experiments::ab::command_subject::HowToRun;
 use experiments::ab::metric::Metric;
-use host::live::ChildOutput;
+use host::live::{ChildOutput, write_atomically};
 use record::Better;
 use regex::bytes::Regex;
 
@@ -95,17 +97,16 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Before minutes of measuring: what cannot be written is refused at once.
+    /// Before minutes of measuring: a page that is there already, or cannot be written, is refused at once.
     ///
     /// # Errors
-    /// A file of `--html` that is there already.
+    /// What keeps the file of `--html` from being written.
     pub(crate) fn ensure_new_page(&self) -> anyhow::Result<()> {
-        match self.page_file.as_ref().filter(|path| path.exists()) {
-            Some(path) => {
-                anyhow::bail!("{} is there already; choose another name with --html FILE", path.display())
-            }
-            None => Ok(()),
-        }
+        let Some(path) = &self.page_file else { return Ok(()) };
+        let name = path.display();
+        anyhow::ensure!(!path.exists(), "{name} is there already; choose another name with --html FILE");
+        write_atomically(path, b"tried\n")?;
+        fs::remove_file(path).with_context(|| format!("cannot remove {name}"))
     }
 }
 

@@ -7,7 +7,7 @@ mod running;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -21,7 +21,7 @@ use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
 use host::live;
-use host::live::{ChildOutput, Ending, write_atomically};
+use host::live::{ChildOutput, Ending};
 use machine::{CpuSet, Topology, shell_word};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Place, Restored};
@@ -114,8 +114,6 @@ impl PlaceArguments {
 
 #[cfg(test)]
 mod tests {
-    use experiments::place::arms::Arms;
-    use record::{Sharing, SharingThread};
 
     use super::*;
 
@@ -125,19 +123,6 @@ mod tests {
         assert_eq!(too_short(0.5, budget), None);
         assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
     }
-
-    #[test]
-    fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
-        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
-        for (threads, is_one_line) in [(64, false), (65, true)] {
-            let threads = vec![SharingThread::default(); threads];
-            let sharing = Some(Sharing { threads, ..Sharing::default() });
-            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
-            let text = json_text(&found).expect("it can be written");
-            assert_eq!(text.lines().count() == 1, is_one_line);
-            assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);
-        }
-    }
 }
 
 /// Profiles, decides, predicts and proves.
@@ -146,10 +131,6 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
     let metric = arguments.program.metric()?;
     let folder =
         arguments.record.as_deref().map(|folder| Folder::of_document(folder, FILE_NAME)).transpose()?;
-    let file = folder.as_ref().map(Folder::record_path);
-    for path in file.iter().chain(&arguments.forms.html) {
-        ensure_writable(path)?;
-    }
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
     let cores = check_up.map(|record| record.cores).unwrap_or_default();
     let machine = describe::live_machine();
@@ -350,13 +331,19 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.folder.as_ref().map(|_| json_text(&found)).transpose()?;
+    let document = request.folder.as_ref().map(|_| output::json_line(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = print_result(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
-    if let Some(outcome) = is_left_changed(printed, saved, unfreed)? {
-        return Ok(outcome);
+    // Threads that are still bound are worse than any error in that.
+    if !unfreed.is_empty() {
+        for error in [printed.err(), saved.err()].into_iter().flatten() {
+            output::complain(&error.to_string());
+        }
+        return Ok(left_changed());
     }
+    saved?;
+    printed?;
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -369,23 +356,6 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     } else {
         Outcome::judged(global, shown.recommended.is_some(), !is_known)
     })
-}
-
-/// What became of a result that is printed and written; threads that are still bound are worse than any error in that.
-fn is_left_changed(
-    printed: anyhow::Result<()>,
-    saved: anyhow::Result<()>,
-    unfreed: &[Restored],
-) -> anyhow::Result<Option<Outcome>> {
-    if !unfreed.is_empty() {
-        for error in [printed.err(), saved.err()].into_iter().flatten() {
-            output::complain(&error.to_string());
-        }
-        return Ok(Some(left_changed()));
-    }
-    saved?;
-    printed?;
-    Ok(None)
 }
 
 fn print_result(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
@@ -408,28 +378,6 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
     let page = report::place_page(shown);
     arguments.forms.write_files(&page).map_err(unlucky)?;
     recorded
-}
-
-/// Matrices over more threads have no line per number: a cell takes 50 bytes, and three times as many with line breaks and blanks, which
-/// would be 12 MB for 256 threads.
-const THREADS_INDENTED: usize = 64;
-
-/// The document, on one line if its matrices are large.
-///
-/// # Errors
-/// As for `output::json_text`.
-fn json_text(found: &PlaceOutcome) -> anyhow::Result<String> {
-    let threads = found.sharing.as_ref().map_or(0, |sharing| sharing.threads.len());
-    if threads > THREADS_INDENTED { output::json_line(found) } else { output::json_text(found) }
-}
-
-/// Creates a file of a few bytes and removes it again.
-///
-/// # Errors
-/// What the kernel says, with the file and the option.
-fn ensure_writable(path: &Path) -> anyhow::Result<()> {
-    write_atomically(path, b"tried\n")?;
-    std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// Bad luck, not bad input: the file could be written at the start.

@@ -14,6 +14,7 @@ use probes::session::Session;
 use record::{BetweenRuns, HistoryEntry, Provenance, Record, SCHEMA, Selftest};
 use report::SelftestReport;
 use serde_json::json;
+use stats::text::percent;
 use stats::{Host, Knowledge, Reach};
 
 use crate::forms::Forms;
@@ -108,30 +109,6 @@ fn sentence(found: &Selftest) -> String {
     )
 }
 
-/// From this share on a difference is written without decimals.
-const COARSE: f64 = 0.1;
-/// Smaller differences all read the same.
-const FINEST: f64 = 0.0001;
-/// More than eleven times as much: no one reads that to the percent.
-const MEANINGLESS: f64 = 10.0;
-
-pub(super) fn percent(share: f64) -> String {
-    if share.abs() < FINEST {
-        return "<0.01 %".to_owned();
-    }
-    if share >= MEANINGLESS {
-        return format!(">{:.0} %", MEANINGLESS * 100.0);
-    }
-    let decimals = if share.abs() >= COARSE {
-        0
-    } else if share.abs() >= COARSE / 100.0 {
-        1
-    } else {
-        2
-    };
-    format!("{:.decimals$} %", share * 100.0)
-}
-
 /// Of this host, from the history of its user; one that cannot be read is as none, and says so.
 fn between_runs(machine: &Machine) -> BetweenRuns {
     let here = fingerprint(machine);
@@ -224,7 +201,7 @@ mod tests {
         let words = format!("{} {}", found.rests_on, found.falls_short.join(" "));
         for part in [
             "Rests on the shipped table",
-            "L1 and L2 latency cannot show 3.0 %",
+            "L1 and L2 latency cannot show 3 %",
             "memory latency cannot show 10 %",
         ] {
             assert!(words.contains(part), "{part}: {words}");

@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use machine::Hertz;
 use models::interconnect::{SocketMachine, Variant};
-use models::memory::{MemoryMachine, Scope, Simulation};
+use models::memory::{MemoryMachine, Scope};
 use models::tsc::{Governor, TscMachine, Workload};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine, memory, tsc};
 use report::{MemoryView, Page};
@@ -174,29 +174,28 @@ impl SimulateArguments {
     }
 }
 
+/// A simulation as a document, and its page.
+type Simulated = (Box<dyn Document>, Page);
+
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
     let machine = &arguments.machine;
     let (text, file) = read(machine)?;
     let kind = MachineKind::of(&text);
     arguments.ensure_own(machine, kind)?;
-    match kind {
-        MachineKind::Memory => {
-            print_memory(&of_description(models::parse(&text, &file)?, arguments)?, arguments, global)
-        }
-        MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments, global),
-    }
+    let (simulation, page) = match kind {
+        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,
+        MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
+    };
+    arguments.forms.print(&page, &*simulation, global)?;
+    Ok(Outcome::Done)
 }
 
 /// What each socket gets, why, and what other links would give.
-fn linked_sockets(
-    machine: &SocketMachine,
-    arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
+fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
     let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let given = &arguments.sockets;
     let variant = Variant {
@@ -207,7 +206,8 @@ fn linked_sockets(
         core_hz: given.clock,
     };
     let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
-    print(&simulation, &report::linked_sockets_page(&simulation), arguments, global)
+    let page = report::linked_sockets_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
 /// The machines whose published numbers are fitted together with those of this one.
@@ -227,7 +227,7 @@ fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
 }
 
 /// Counters that drift, and what each remedy does.
-fn counters(machine: &TscMachine, arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
     anyhow::ensure!(
         !arguments.fit,
         "--fit: {} holds no published number; there is nothing to fit to",
@@ -241,28 +241,30 @@ fn counters(machine: &TscMachine, arguments: &SimulateArguments, global: &Global
         seed: arguments.seed.unwrap_or(SEED),
     };
     let simulation = tsc::simulate(machine, scenario);
-    print(&simulation, &report::drift_page(&simulation), arguments, global)
+    let page = report::drift_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
 /// What a read costs between the clusters of a die.
 fn clusters(
     machine: &interconnect::ClusterMachine,
     arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Simulated> {
     anyhow::ensure!(
         !arguments.fit || machine.published.is_some(),
         "--fit: {} holds no published matrix; there is nothing to fit to",
         machine.name
     );
     let simulation = interconnect::simulate_clusters(machine, arguments.fit);
-    print(&simulation, &report::clusters_page(&simulation), arguments, global)
+    let page = report::clusters_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
-/// A machine of ours or of a file.
-fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
-    state(arguments.memory.workaround.as_deref(), &machine.workaround.id)?;
-    if let Some(clock) = arguments.memory.nb_clock {
+/// A memory with and without its workaround.
+fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
+    let given = &arguments.memory;
+    let workaround = state(given.workaround.as_deref(), &machine.workaround.id)?;
+    if let Some(clock) = given.nb_clock {
         machine.set_northbridge_hz(clock);
     }
     anyhow::ensure!(
@@ -270,43 +272,17 @@ fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> 
         "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
         arguments.machine
     );
-    Ok(memory::simulate(&machine, scope(arguments)))
-}
-
-/// What is simulated for the form asked for.
-fn scope(arguments: &SimulateArguments) -> Scope {
-    let page = arguments.forms.html.is_some();
-    Scope {
-        bandwidth: arguments.memory.bandwidth || page,
-        surface: arguments.memory.surface || page,
+    let has_page = arguments.forms.html.is_some();
+    let scope = Scope {
+        bandwidth: given.bandwidth || has_page,
+        surface: given.surface || has_page,
         fit: arguments.fit,
-    }
-}
-
-/// Prints a simulated memory in the form asked for.
-fn print_memory(
-    simulation: &Simulation,
-    arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
-    let view = MemoryView {
-        workaround: state(arguments.memory.workaround.as_deref(), &simulation.workaround)?,
-        strides: arguments.memory.latency,
-        bandwidth: arguments.memory.bandwidth,
-        surface: arguments.memory.surface,
     };
-    print(simulation, &report::memory_page(simulation, view), arguments, global)
-}
-
-/// Writes the files and prints in the form asked for.
-fn print(
-    simulation: &dyn Document,
-    page: &Page,
-    arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
-    arguments.forms.print(page, simulation, global)?;
-    Ok(Outcome::Done)
+    let simulation = memory::simulate(&machine, scope);
+    let view =
+        MemoryView { workaround, strides: given.latency, bandwidth: given.bandwidth, surface: given.surface };
+    let page = report::memory_page(&simulation, view);
+    Ok((Box::new(simulation), page))
 }
 
 /// Text and file of a machine of ours, or of the file of that name.

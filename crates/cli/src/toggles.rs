@@ -153,21 +153,17 @@ impl StateArguments {
 /// Options of the watchdog.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WatchdogArguments {
-    /// The folder of lock and journal
-    #[arg(long)]
-    pub(crate) state: PathBuf,
-    /// A folder that stands for /
-    #[arg(long)]
-    pub(crate) tree: Option<PathBuf>,
+    #[command(flatten)]
+    place: StateArguments,
     /// The process that is watched
     #[arg(long)]
-    pub(crate) owner: u32,
+    owner: u32,
     /// When it started, in clock ticks since boot
     #[arg(long)]
-    pub(crate) start_ticks: u64,
+    start_ticks: u64,
     /// When it has to be done
     #[arg(long)]
-    pub(crate) deadline_ms: u64,
+    deadline_ms: u64,
 }
 
 /// Options of a rehearsal.
@@ -175,35 +171,9 @@ pub(crate) struct WatchdogArguments {
 pub(crate) struct RehearseArguments {
     /// What to switch, such as thp-system=madvise:never
     #[arg(required = true, value_name = "NAME=A:B")]
-    pub(crate) switches: Vec<String>,
-    /// A folder that stands for /
-    #[arg(long)]
-    pub(crate) tree: PathBuf,
-    /// The folder of lock and journal
-    #[arg(long)]
-    pub(crate) state: PathBuf,
-}
-
-#[cfg(test)]
-mod tests {
-    use report::{Terminal, toggle_page, toggles_page};
-
-    use super::*;
-
-    #[test]
-    fn every_toggle_of_the_catalogue_has_a_row_of_at_most_80_columns_and_a_page() {
-        let machine = machine::Machine::default();
-        let root = host::Root::live();
-        let system = SystemState { root: &root, machine: &machine, user: toggles::User::Unprivileged };
-        let states = states(&system);
-        let table = toggles_page(&states).terminal(Terminal::default(), true);
-        for toggle in catalogue() {
-            assert!(table.contains(&format!("{} ", toggle.about().name)), "{}", toggle.about().name);
-            let page = toggle_page(&toggle_state(*toggle, &system)).terminal(Terminal::default(), true);
-            assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-        }
-        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
-    }
+    switches: Vec<String>,
+    #[command(flatten)]
+    place: StateArguments,
 }
 
 /// Does what was asked for.

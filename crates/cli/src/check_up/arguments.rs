@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fleet::node::{NodeName, NodeNameError};
+use fleet::node::NodeName;
 use machine::{Bytes, CpuSet};
 use probes::fault_injection;
 use record::Planted;
@@ -102,7 +102,7 @@ pub(crate) struct DropArguments {
     #[arg(help_heading = HEADING, long, value_name = "DIR", conflicts_with_all = ["record", "repeat"])]
     pub(crate) drop: Option<PathBuf>,
     /// Name of this node; else SLURMD_NODENAME or NODE_NAME, or the host name with --host-name
-    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_name)]
+    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = NodeName::parse)]
     pub(crate) node: Option<NodeName>,
     /// The experiment that this run is a part of; without it, it is an ordinary check-up
     #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_word)]
@@ -110,10 +110,6 @@ pub(crate) struct DropArguments {
     /// The arm of the experiment that this node was given
     #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "experiment", value_parser = parse_word)]
     pub(crate) arm: Option<String>,
-}
-
-fn parse_name(text: &str) -> Result<NodeName, NodeNameError> {
-    NodeName::parse(text)
 }
 
 /// Names of experiments and arms become values of rows, and of lines that a shell reads.

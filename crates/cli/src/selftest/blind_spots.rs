@@ -54,7 +54,7 @@ fn counters(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
         );
     }
     if !facts.reads_registers {
-        let reason = if live_root() {
+        let reason = if live::effective_root() {
             "the kernel has no /dev/cpu/0/msr"
         } else {
             "that needs root and /dev/cpu/0/msr"
@@ -72,10 +72,6 @@ fn counters(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
             "the counter is not said to be constant: its rate may change with frequency or sleep".to_owned(),
         );
     }
-}
-
-fn live_root() -> bool {
-    host::live::effective_root()
 }
 
 fn environment(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {

@@ -5,9 +5,8 @@ use clap::Args;
 use models::scheduling;
 use models::scheduling::{Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{SEED, SimulateArguments, print};
-use crate::options::{Global, named, parse_counts};
-use crate::outcome::Outcome;
+use super::{SEED, SimulateArguments, Simulated};
+use crate::options::{named, parse_counts};
 
 /// More threads than this per CPU say nothing new.
 const THREADS_PER_CPU_MAX: usize = 4;
@@ -92,12 +91,11 @@ fn threads_of_a_range(machine: &SchedulingMachine) -> anyhow::Result<usize> {
     Ok((machine.cpus.value / level.cpus.value).next_multiple_of(2))
 }
 
-/// Simulates and prints in the form asked for.
+/// Threads on shared units.
 pub(super) fn simulate(
     machine: &SchedulingMachine,
     arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Simulated> {
     anyhow::ensure!(
         !arguments.fit,
         "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
@@ -105,7 +103,8 @@ pub(super) fn simulate(
     );
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
-    print(&simulation, &report::schedulers_page(&simulation), arguments, global)
+    let page = report::schedulers_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
 /// Reads `0.2` or `0..0.4`.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use stats::Arm;
-use toggles::{Change, Hold, Intent, Pair, Place, stand_watch};
+use toggles::{Change, Hold, Intent, Pair, stand_watch};
 
 use super::{Described, RehearseArguments, WatchdogArguments};
 use crate::outcome::Outcome;
@@ -17,7 +17,7 @@ const FLIPS: usize = 41;
 
 /// Waits for the end of the parent, and puts back what it left.
 pub(super) fn watch(arguments: &WatchdogArguments) -> anyhow::Result<Outcome> {
-    let place = Place { state: arguments.state.clone(), tree: arguments.tree.clone() };
+    let place = arguments.place.place();
     let deadline = Duration::from_millis(arguments.deadline_ms);
     stand_watch(&place, arguments.owner, arguments.start_ticks, deadline)?;
     Ok(Outcome::Done)
@@ -25,7 +25,8 @@ pub(super) fn watch(arguments: &WatchdogArguments) -> anyhow::Result<Outcome> {
 
 /// Begins, switches to and fro, and ends, again and again, and says before and after each step what it does.
 pub(super) fn rehearse(arguments: &RehearseArguments) -> anyhow::Result<Outcome> {
-    let place = Place { state: arguments.state.clone(), tree: Some(arguments.tree.clone()) };
+    let place = arguments.place.place();
+    anyhow::ensure!(place.tree.is_some(), "a rehearsal takes a recorded tree; name one with --tree");
     loop {
         let described = Described::open(place.tree.as_deref())?;
         let mut states: [Vec<Change>; 2] = Default::default();
