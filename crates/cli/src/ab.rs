@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
 
-use crate::options::Global;
+use crate::options::{Global, command_line};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::progress::ExperimentLine;
@@ -215,13 +215,6 @@ fn not_started(error: ProbeSubjectError) -> anyhow::Error {
     }
 }
 
-/// The user's command as one line.
-fn command_line(arguments: &AbArguments) -> String {
-    let words: Vec<String> =
-        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    words.join(" ")
-}
-
 fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     let arguments = request.arguments;
     anyhow::ensure!(
@@ -237,7 +230,7 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
             b: b.clone(),
             ..labels(request)
         },
-        _ => Labels { subject: command_line(arguments), ..labels(request) },
+        _ => Labels { subject: command_line(&arguments.command), ..labels(request) },
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {

@@ -22,7 +22,7 @@ use crate::progress::ProgressLine;
 use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict, without_raw};
 use crate::store::Folder;
 use crate::{flaws, history, output, sockets};
-pub(crate) use arguments::RunArguments;
+pub(crate) use arguments::{RunArguments, parse_word};
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
 
@@ -131,7 +131,7 @@ fn conclude(
     let nothing_measured = all_failed(&record);
     let record_path = folder.record_path();
     if let Some(dropped) = dropped {
-        output::print(&dropped.line(&record_path, record, global)?)?;
+        dropped.print(&record_path, record, global)?;
     } else {
         let page = page(&record, &record_path);
         folder.write_report(&page.html())?;

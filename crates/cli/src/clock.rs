@@ -8,13 +8,13 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use host::live;
 use machine::CpuSet;
 use probes::clock_pairs::Stress;
 
 use crate::forms::Forms;
-use crate::options::{Global, parse_budget, parse_counts};
+use crate::options::{Global, Names, one_of, parse_budget, parse_counts};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use injection::Injection;
 
@@ -47,8 +47,8 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// What the CPUs do meanwhile, in turns: a counter may drift only then
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) stress: Vec<StressName>,
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = one_of(STRESSES))]
+    stress: Vec<&'static [Stress]>,
     /// Pretend that a CPU's counter has a fault, to see what would be found: CPU:offset=NS, CPU:rate=PPB,
     /// CPU:step=NS@S, CPU:idle=PPB
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
@@ -99,27 +99,27 @@ pub(crate) struct CostArguments {
     pub(crate) forms: Forms,
 }
 
-/// A stress as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StressName {
-    /// All CPUs work
-    Load,
-    /// All CPUs sleep, then every second one
-    Idle,
-    /// All CPUs at their highest frequency, their lowest, mixed, and changing; needs root and cpufreq
-    Pstate,
-}
+/// What CPUs can do meanwhile; P-states need root and cpufreq.
+const STRESSES: Names<&[Stress]> = &[
+    (&[Stress::Load], "load", "All CPUs work"),
+    (&[Stress::Idle, Stress::Mixed], "idle", "All CPUs sleep, then every second one"),
+    (
+        &Stress::OF_PSTATES,
+        "pstate",
+        "All CPUs at their highest frequency, their lowest, mixed, and changing; needs root and cpufreq",
+    ),
+];
 
 impl CheckArguments {
+    /// Whether P-states are to be held.
+    fn takes_pstates(&self) -> bool {
+        self.stress.contains(&&Stress::OF_PSTATES[..])
+    }
+
     /// The stresses asked for, without those of P-states if they cannot be held.
-    pub(crate) fn stresses(&self, holds_pstates: bool) -> Vec<Stress> {
-        let of = |name: &StressName| match name {
-            StressName::Load => vec![Stress::Load],
-            StressName::Idle => vec![Stress::Idle, Stress::Mixed],
-            StressName::Pstate if holds_pstates => Stress::OF_PSTATES.to_vec(),
-            StressName::Pstate => Vec::new(),
-        };
-        self.stress.iter().flat_map(of).collect()
+    fn stresses(&self, holds_pstates: bool) -> Vec<Stress> {
+        let all = self.stress.iter().copied().flatten().copied();
+        all.filter(|stress| holds_pstates || !Stress::OF_PSTATES.contains(stress)).collect()
     }
 }
 

@@ -7,9 +7,9 @@ use anyhow::Context;
 use clap::Args;
 use experiments::history::{BOUNDS, FileName, entry, fingerprint, is_same_machine, to_prune, trends};
 use experiments::neighbours;
+use host::TrustedFolder;
 use host::live::is_running;
 use host::trusted_folder::UNFINISHED;
-use host::{Cpuid, Root, TrustedFolder};
 use machine::did_you_mean;
 use record::{
     ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing,
@@ -19,8 +19,8 @@ use record::{
 use crate::forms::Forms;
 use crate::options::Global;
 use crate::outcome::Outcome;
-use crate::output;
 use crate::store::KeptFolder;
+use crate::{describe, output};
 
 /// Options of `history`.
 #[derive(Debug, Clone, Args)]
@@ -72,7 +72,7 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
 pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
     let store = Store::at(arguments.state.as_deref());
     let found = store.read()?;
-    let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
+    let here = fingerprint(&describe::live_machine());
     let mut listing =
         HistoryListing { schema: HISTORY_SCHEMA, machines: vec![here], ..HistoryListing::default() };
     listing.skipped.clone_from(&found.skipped);

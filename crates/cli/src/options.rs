@@ -1,5 +1,6 @@
 //! Options that several commands have alike, and times, percentages and numbers as they are typed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +43,16 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
         Ok(_) => Err("give between 0% and 100%".to_owned()),
         Err(_) => Err("give a percentage such as 2%".to_owned()),
     }
+}
+
+/// A command in one line.
+pub(crate) fn command_line(command: &[OsString]) -> String {
+    command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// The same as a shell would have to be given it.
+pub(crate) fn shell_line(command: &[OsString]) -> String {
+    command.iter().map(|word| machine::shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 /// Names of values as they are typed, and what each means.

@@ -189,11 +189,6 @@ fn is_harmful(c: char) -> bool {
     c.is_control() || is_deceptive(c)
 }
 
-/// A line for stdout that may hold foreign text.
-pub(crate) fn harmless_line(line: &str) -> String {
-    harmless(line) + "\n"
-}
-
 /// Control and direction-changing characters, which may come from a foreign file, as their escapes.
 fn harmless(line: &str) -> String {
     line.chars().map(|c| if is_harmful(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()

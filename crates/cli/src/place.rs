@@ -22,12 +22,12 @@ use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
 use host::live;
 use host::live::{ChildOutput, Ending};
-use machine::{CpuSet, Topology, shell_word};
+use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
 use toggles::{PinHold, Place, Restored};
 
 use crate::forms::Forms;
-use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent};
+use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent, shell_line};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::progress::ExperimentLine;
 use crate::recording::seed_of_now;
@@ -229,11 +229,6 @@ fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>
     }
 }
 
-/// The command as a shell would have to be given it.
-fn command_line(command: &[OsString]) -> String {
-    command.iter().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
-}
-
 /// The whole experiment on a command.
 fn tried(
     request: &Request<'_>,
@@ -244,7 +239,7 @@ fn tried(
     let (profile, sharing) = subject.profile()?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
-    let mut setting = room.setting(command_line(command), &profile.census);
+    let mut setting = room.setting(shell_line(command), &profile.census);
     // Where there is one CPU it does not matter how soon threads are gone.
     let short_lived = || too_short_lived(&profile).filter(|_| room.too_small().is_none());
     let went_on = went_on(&profile.left_behind);

@@ -38,7 +38,8 @@ pub(crate) struct ShowArguments {
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
     let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
     let (file, bytes) = store::read(&arguments.record)?;
-    if let Some((document, page)) = page_of(&bytes).with_context(|| cannot_use(&file))? {
+    let cannot_use = || format!("cannot use {}", file.display());
+    if let Some((document, page)) = page_of(&bytes).with_context(cannot_use)? {
         anyhow::ensure!(
             figure.is_none(),
             "{} has no figures of its own; --svg is for records",
@@ -47,7 +48,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         output::print(&text(arguments, [&page, &page], &document, global)?)?;
         return Ok(Outcome::Done);
     }
-    let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
+    let mut record = record::decode(&bytes).with_context(cannot_use)?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
     diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
@@ -59,10 +60,6 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     };
     output::print(&text)?;
     Ok(recording::verdict(&record, global))
-}
-
-fn cannot_use(file: &Path) -> String {
-    format!("cannot use {}", file.display())
 }
 
 /// A page and the one whose tables are its CSV, in the form asked for.

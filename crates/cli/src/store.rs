@@ -37,10 +37,7 @@ impl Folder {
     pub(crate) fn create(asked: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
         let encoding = if zstd { Encoding::Zstd } else { Encoding::Json };
         let Some(asked) = asked else {
-            let time: String =
-                utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
-            let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
-            return Ok(Self::of_run(path, encoding));
+            return Ok(Self::of_run(new_folder()?, encoding));
         };
         prepare(asked, &[RECORD_NAMES[0], RECORD_NAMES[1], REPORT_NAME])?;
         Ok(Self::of_run(asked.to_owned(), encoding))
@@ -163,6 +160,12 @@ impl KeptFolder {
     pub(crate) fn unusable(&self, why: io::Error) -> anyhow::Error {
         cannot("use", &self.path, why)
     }
+}
+
+/// Makes a folder that is called by the present time.
+pub(crate) fn new_folder() -> anyhow::Result<PathBuf> {
+    let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
+    Ok(create_directory_anew(Path::new(&format!("sidestep-{time}")))?)
 }
 
 /// Makes the folder of --record, in which none of these files is: nothing is ever overwritten.

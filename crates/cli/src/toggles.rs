@@ -2,8 +2,9 @@
 
 mod set;
 mod state;
-mod watch;
 
+use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,11 @@ use host::{Cpuid, Root};
 use machine::Machine;
 use report::{ToggleState, ToggleValue};
 use serde_json::json;
-use toggles::{About, Availability, Consent, Lifetime, Place, Risk, SystemState, Toggle, catalogue, find};
+use stats::Arm;
+use toggles::{
+    About, Availability, Change, Consent, Hold, Intent, Lifetime, Pair, Place, Risk, SystemState, Toggle,
+    catalogue, find, stand_watch,
+};
 
 use crate::forms::Forms;
 use crate::options::{Global, parse_budget};
@@ -184,8 +189,8 @@ pub(crate) fn toggles(arguments: &ToggleArguments, global: &Global) -> anyhow::R
         Some(ToggleCommand::Set(arguments)) => set::set(arguments, global),
         Some(ToggleCommand::Revert(arguments)) => state::revert(arguments, global),
         Some(ToggleCommand::Status { place }) => state::status(place, global),
-        Some(ToggleCommand::Watch(arguments)) => watch::watch(arguments),
-        Some(ToggleCommand::Rehearse(arguments)) => watch::rehearse(arguments),
+        Some(ToggleCommand::Watch(arguments)) => watch(arguments),
+        Some(ToggleCommand::Rehearse(arguments)) => rehearse(arguments),
     }
 }
 
@@ -214,7 +219,8 @@ impl Described {
 
 fn list(sysroot: Option<&Path>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let described = Described::open(sysroot)?;
-    let states = states(&described.system_state());
+    let system = described.system_state();
+    let states: Vec<ToggleState> = catalogue().iter().map(|toggle| toggle_state(*toggle, &system)).collect();
     let document = json!({ "schema": SCHEMA, "toggles": states });
     forms.print(&report::toggles_page(&states), &document, global)?;
     Ok(Outcome::Done)
@@ -227,11 +233,6 @@ fn show(name: &str, sysroot: Option<&Path>, forms: &Forms, global: &Global) -> a
     let document = json!({ "schema": SCHEMA, "toggle": state });
     forms.print(&report::toggle_page(&state), &document, global)?;
     Ok(Outcome::Done)
-}
-
-/// All toggles in the order of the catalogue.
-fn states(system: &SystemState) -> Vec<ToggleState> {
-    catalogue().iter().map(|toggle| toggle_state(*toggle, system)).collect()
 }
 
 /// One toggle.
@@ -271,4 +272,53 @@ fn toggle_state(toggle: &dyn Toggle, system: &SystemState) -> ToggleState {
 fn is_settable(toggle: &dyn Toggle) -> bool {
     let About { lifetime, risk, .. } = toggle.about();
     *lifetime != Lifetime::Process && *risk != Risk::OneWay
+}
+
+/// A rehearsal that nobody kills ends by itself.
+const REHEARSAL: Duration = Duration::from_secs(600);
+
+/// Switches of one experiment: enough that most of its time is spent switched.
+const FLIPS: usize = 41;
+
+/// Waits for the end of the parent, and puts back what it left.
+fn watch(arguments: &WatchdogArguments) -> anyhow::Result<Outcome> {
+    let place = arguments.place.place();
+    let deadline = Duration::from_millis(arguments.deadline_ms);
+    stand_watch(&place, arguments.owner, arguments.start_ticks, deadline)?;
+    Ok(Outcome::Done)
+}
+
+/// Begins, switches to and fro, and ends, again and again, and says before and after each step what it does.
+fn rehearse(arguments: &RehearseArguments) -> anyhow::Result<Outcome> {
+    let place = arguments.place.place();
+    anyhow::ensure!(place.tree.is_some(), "a rehearsal takes a recorded tree; name one with --tree");
+    loop {
+        let described = Described::open(place.tree.as_deref())?;
+        let mut states: [Vec<Change>; 2] = Default::default();
+        for text in &arguments.switches {
+            let pair = Pair::parse(text, &described.system_state())?;
+            anyhow::ensure!(pair.written().count() > 0, "{text} is not of the machine; name a system toggle");
+            for (arm, state) in [Arm::A, Arm::B].into_iter().zip(&mut states) {
+                state.extend_from_slice(pair.changes(arm));
+            }
+        }
+        let [a, b] = &states;
+        let label = arguments.switches.join(" ");
+        let intent = Intent { label: &label, states: &[a, b], kept: false };
+        say("begin")?;
+        let mut hold = Hold::begin(&place, &intent, REHEARSAL)?;
+        say("journalled")?;
+        for state in [b, a].into_iter().cycle().take(FLIPS) {
+            hold.switch(state)?;
+            say("switched")?;
+        }
+        hold.end();
+        say("ended")?;
+    }
+}
+
+fn say(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()
 }

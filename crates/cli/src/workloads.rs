@@ -128,17 +128,13 @@ impl Selection {
     pub(crate) fn named(&self, names: &[String]) -> anyhow::Result<Vec<Workload>> {
         let mut chosen = Vec::new();
         for name in names {
-            chosen.push(if name.contains(['/', '.']) { file(name)? } else { built_in(name)? });
+            chosen.push(if name.contains(['/', '.']) { file(name)? } else { workloads::find(name)?.clone() });
         }
         if let Some(suite) = self.suite {
             chosen.extend(workloads::suite(suite).into_iter().cloned());
         }
         Ok(chosen)
     }
-}
-
-fn built_in(name: &str) -> anyhow::Result<Workload> {
-    Ok(workloads::find(name)?.clone())
 }
 
 fn file(name: &str) -> anyhow::Result<Workload> {

@@ -75,28 +75,23 @@ impl FleetRecord {
         Folder::in_drop(self.drop.join(self.node.folder()), &run_name(&begun.provenance), begun)
     }
 
-    /// What is printed of a record that was dropped.
+    /// Prints what is to be known of a record that was dropped.
     ///
     /// # Errors
-    /// A record that is no JSON.
-    pub(crate) fn line(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<String> {
+    /// A record that is no JSON, or stdout takes no more.
+    pub(crate) fn print(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<()> {
         if global.json {
-            return output::json_printed(&without_raw(record));
+            return output::print_json(&without_raw(record));
         }
         if global.quiet {
-            return Ok(String::new());
+            return Ok(());
         }
         let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));
         remarks.extend(record.partial.map(|why| format!("partial: {why}")));
-        Ok(output::harmless_line(&format!(
-            "record {}  {}  ({})",
-            self.node,
-            path.display(),
-            remarks.join(", ")
-        )))
+        output::print_lines(&format!("record {}  {}  ({})", self.node, path.display(), remarks.join(", ")))
     }
 
     /// A hash of serial numbers under the fleet's key, which the first node that can read any makes.

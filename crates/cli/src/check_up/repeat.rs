@@ -1,13 +1,12 @@
 //! `sidestep run --repeat`: check-ups one after the other, each with its record, and how far they lie apart.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use experiments::history::entry;
 use experiments::reach::{alike, reach};
-use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
+use host::live::{install_handlers, pending_signal};
 use record::HistoryEntry;
 use stats::{Host, Knowledge};
 
@@ -55,7 +54,11 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
         if !schedule.wait() {
             break;
         }
-        let folder = folder(arguments, number)?;
+        // Below the one that was named, or a new one beside the others.
+        let folder = match &arguments.record {
+            Some(folder) => folder.join(format!("run-{number}")),
+            None => store::new_folder()?,
+        };
         let arguments = RunArguments { record: Some(folder.clone()), ..arguments.clone() };
         let quiet = Global { quiet: true, ..global.clone() };
         let outcome = once(&arguments, &quiet)?;
@@ -85,15 +88,6 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
         output::print_lines(&text(&entries))?;
     }
     Ok(pending_signal().map_or(ended, Outcome::Interrupted))
-}
-
-/// The folder of one run: below the one that was named, or a new one beside the others.
-fn folder(arguments: &RunArguments, number: u32) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = &arguments.record {
-        return Ok(folder.join(format!("run-{number}")));
-    }
-    let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
-    Ok(create_directory_anew(&PathBuf::from(format!("sidestep-{time}")))?)
 }
 
 /// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not show it.

@@ -14,7 +14,7 @@ use probes::clock_pairs::{self, ClockPairsError, Frequencies, NoFrequencies, Set
 use probes::session::Progress;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
-use super::{CheckArguments, StressName, ended, injection};
+use super::{CheckArguments, ended, injection};
 use crate::describe;
 use crate::flaws::Examined;
 use crate::options::Global;
@@ -156,7 +156,7 @@ fn measure(
     let double = injection::double(subject.counter, cpus, &arguments.inject, rate.hz)?;
     let injected: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
     check.injected = (!injected.is_empty()).then(|| injected.join(", "));
-    let wants_pstates = arguments.stress.contains(&StressName::Pstate);
+    let wants_pstates = arguments.takes_pstates();
     let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, left(until))).transpose();
     let mut held = held.unwrap_or_else(|reason| {
         check.without.push(format!("P-states were not varied: {reason}"));

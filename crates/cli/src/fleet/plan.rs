@@ -9,7 +9,7 @@ use fleet::inventory::Inventory;
 use fleet::node::NodeName;
 use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
 
-use crate::check_up::RunArguments;
+use crate::check_up::{RunArguments, parse_word};
 use crate::gate_flags::parsed_alone;
 use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
@@ -96,10 +96,7 @@ struct Arms {
 fn parse_arms(text: &str) -> Result<Arms, String> {
     let (experiment, arms) = text.split_once('=').ok_or("give a name and arms, such as microcode=old,new")?;
     let mut arms: Vec<String> = arms.split(',').map(str::to_owned).collect();
-    let is_word = |word: &str| {
-        !word.is_empty()
-            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
-    };
+    let is_word = |word: &str| parse_word(word).is_ok();
     if !is_word(experiment) || !arms.iter().all(|arm| is_word(arm)) {
         return Err("names are letters, digits, '-', '_', '.' and ':'".to_owned());
     }

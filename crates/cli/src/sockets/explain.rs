@@ -25,25 +25,16 @@ const DOCUMENT_BYTES_MAX: u64 = 128 << 20;
 pub(super) struct ExplainArguments {
     /// A record or its folder (sidestep sockets --record DIR), what sidestep sockets --json prints, or - for standard input
     record: PathBuf,
-    #[command(flatten)]
-    expected: ExpectArguments,
+    /// Hold each socket against the record of a machine that is good, not against the other sockets
+    #[arg(long, value_name = "RECORD")]
+    expect: Option<PathBuf>,
     #[command(flatten)]
     forms: Forms,
 }
 
-/// What sockets are held against.
-#[derive(Debug, Clone, Args)]
-pub(super) struct ExpectArguments {
-    /// Hold each socket against the record of a machine that is good, not against the other sockets
-    #[arg(long, value_name = "RECORD")]
-    expect: Option<PathBuf>,
-}
-
-impl ExpectArguments {
-    /// Reads what was named, before anything is measured.
-    pub(super) fn load(&self) -> anyhow::Result<Option<(String, MeasuredSockets)>> {
-        self.expect.as_deref().map(load).transpose().context("--expect")
-    }
+/// The good machine that was named, read before anything is measured.
+pub(super) fn good(expect: Option<&Path>) -> anyhow::Result<Option<(String, MeasuredSockets)>> {
+    expect.map(load).transpose().context("--expect")
 }
 
 /// Each socket against what is expected of it.
@@ -67,7 +58,7 @@ struct Document<'a> {
 
 /// Explains and prints in the form asked for.
 pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let good = arguments.expected.load()?;
+    let good = good(arguments.expect.as_deref())?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
     let account = diagnosis::socket_account(&sockets, machine.as_ref());

@@ -13,7 +13,6 @@ use probes::session::Session;
 use record::{GateVerdict, Record, SocketVerdict};
 
 use super::explain;
-use super::explain::ExpectArguments;
 use crate::forms::Forms;
 use crate::options::{Global, Names, one_of, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
@@ -36,8 +35,9 @@ pub(super) struct MeasureArguments {
     /// Write the record and its report here, for sidestep sockets explain and sidestep show
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    #[command(flatten)]
-    expected: ExpectArguments,
+    /// Hold each socket against the record of a machine that is good, not against the other sockets
+    #[arg(long, value_name = "RECORD")]
+    expect: Option<PathBuf>,
     /// Give the loads of one CPU more to do in every window, to see what would be found: CPU:slow=PERCENT
     #[arg(long, value_name = "FAULT")]
     inject: Option<Planted>,
@@ -82,7 +82,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let machine = describe::live_machine();
     let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
-    let good = arguments.expected.load()?;
+    let good = explain::good(arguments.expect.as_deref())?;
     live::install_handlers()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let line = ProgressLine::new(global.quiet);
