@@ -1,6 +1,6 @@
 //! `sidestep show`: a record or another saved document again, as summary, report, table or figure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
