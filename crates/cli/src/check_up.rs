@@ -40,7 +40,10 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
 /// Runs one check-up.
 pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let only = selection(&arguments.only)?;
+    let only = match arguments.only.as_slice() {
+        [] => Selection::default(),
+        names => Selection::of_names(names.iter().map(String::as_str))?,
+    };
     let dropped = FleetRecord::of(&arguments.dropping, arguments.host_name)?;
     let catalogue = catalogue();
     let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
@@ -171,13 +174,6 @@ fn depth(arguments: &RunArguments) -> Depth {
         (_, true) => Depth::Full,
         _ => Depth::Default,
     }
-}
-
-fn selection(names: &[String]) -> anyhow::Result<Selection> {
-    if names.is_empty() {
-        return Ok(Selection::default());
-    }
-    Ok(Selection::of_names(names.iter().map(String::as_str))?)
 }
 
 fn begin(

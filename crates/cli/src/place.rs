@@ -112,19 +112,6 @@ impl PlaceArguments {
     }
 }
 
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    #[test]
-    fn a_budget_that_can_show_nothing_is_answered_by_what_would() {
-        let budget = Duration::from_secs(60);
-        assert_eq!(too_short(0.5, budget), None);
-        assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
-    }
-}
-
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
@@ -378,4 +365,17 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
 /// Bad luck, not bad input: the file could be written at the start.
 fn unlucky(error: impl Display) -> anyhow::Error {
     CouldNotMeasure::because(format!("the result is printed, but {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_budget_that_can_show_nothing_is_answered_by_what_would() {
+        let budget = Duration::from_secs(60);
+        assert_eq!(too_short(0.5, budget), None);
+        assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
+    }
 }
