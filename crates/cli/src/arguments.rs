@@ -44,7 +44,6 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict \
 and inconclusive; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The check-up: measure this machine; a summary, a record, a report

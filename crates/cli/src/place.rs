@@ -313,7 +313,7 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.folder.as_ref().map(|_| output::json_line(&found)).transpose()?;
+    let document = request.folder.as_ref().map(|_| output::json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = print_result(&shown, request.arguments, global);
     let saved = save(request, &shown, document);

@@ -92,7 +92,6 @@ struct Kind {
     name: &'static str,
     /// A field at its top that no other kind has.
     field: &'static str,
-    /// Its page.
     page: fn(&Value) -> Result<Page, FieldError>,
 }
 

@@ -40,7 +40,6 @@ pub(crate) struct ToggleArguments {
     pub(crate) forms: Forms,
 }
 
-/// What to do.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ToggleCommand {
     /// What one toggle does, needs and risks
@@ -196,9 +195,7 @@ pub(crate) fn toggles(arguments: &ToggleArguments, global: &Global) -> anyhow::R
 
 /// A machine and its files.
 pub(crate) struct Described {
-    /// The files.
     pub(crate) root: Root,
-    /// What they say.
     pub(crate) machine: Machine,
 }
 

@@ -126,7 +126,6 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     Ok(Checked { check, failure, left_changed, machine, cpus, verdicts })
 }
 
-/// What is measured.
 struct Subject<'a> {
     machine: &'a Machine,
     counter: TimeStampCounter,

@@ -52,7 +52,6 @@ impl JournalFolder {
         })
     }
 
-    /// What lies there.
     pub(super) fn find(&self) -> anyhow::Result<Found> {
         find(&mut self.folder.clone()).with_context(|| {
             format!("cannot read {}; choose another folder with --state DIR", self.journal_path().display())
