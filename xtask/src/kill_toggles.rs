@@ -1,18 +1,16 @@
-//! Experiments on a recorded tree, killed at random points a thousand times: who mended, and how soon. And reverts, killed
-//! at each of their steps.
+//! Experiments on a recorded tree, killed at random points a thousand times: who mended, and how soon.
 
 use crate::cargo;
 use crate::totals::Totals;
 
 /// Experiments killed at random points, and who mends
 ///
-/// Runs the test kill_toggles of the crate cli with more kills than `cargo test` does, and prints its tables: by victims (parent alone,
+/// Runs the test kill_toggles of the crate cli with more kills than `cargo test` does, and prints its table: by victims (parent alone,
 /// parent then watchdog, watchdog then parent) how many kills met a switched tree, how many needed a revert, and the time from the kill
-/// until the tree was as before; by step of `toggles revert`, how many kills left a switched tree and a journal, all of which the next
-/// revert put back.
+/// until the tree was as before.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How many of experiments, and as many of reverts
+    /// How many
     #[arg(long, default_value_t = 1000)]
     kills: usize,
 }

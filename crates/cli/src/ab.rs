@@ -4,7 +4,6 @@ mod across_reboot;
 mod arguments;
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -14,18 +13,19 @@ use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
-use host::live::{self, ChildOutput, Pinned, write_atomically};
+use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
 use record::{Ended, ExperimentOutcome, Failures};
 use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
 
-use crate::global::Global;
+use crate::options::{Global, command_line};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
-use crate::output::{self, Document};
+use crate::output;
 use crate::progress::ExperimentLine;
-use crate::provenance::{chosen_cpus, seed_of_now};
+use crate::recording::{chosen_cpus, seed_of_now};
+use crate::store::Folder;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::AbArguments;
 
@@ -65,8 +65,8 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
         return dry_run(pair, global);
     }
-    arguments.forms.ensure_writable()?;
-    let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
+    let folder =
+        arguments.record.as_deref().map(|folder| Folder::of_document(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
     if pair.as_ref().is_some_and(|pair| !pair.changes(Arm::B).is_empty()) {
         offer_to_mend(&Place::live(), global)?;
@@ -82,7 +82,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     match result {
         Ok(mut conclusion) => {
             conclusion.elapsed_s = started.elapsed().as_secs_f64();
-            conclude(conclusion, file.as_deref(), &restored, &request)
+            conclude(conclusion, folder.as_ref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -190,9 +190,9 @@ fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Opti
 
 /// The probes, ready to be run on the CPU given, and what pins them.
 fn start_probes(request: &Request<'_>, pair: &Pair) -> anyhow::Result<(ProbeSubject, CpuId, Pinned)> {
-    let wanted = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
+    let asked = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
     let machine = &request.described.machine;
-    let cpus = chosen_cpus(machine, wanted.as_ref())?;
+    let cpus = chosen_cpus(machine, asked.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
     let switcher = Switcher::new(std::slice::from_ref(pair), request.plan.budget())?;
@@ -215,13 +215,6 @@ fn not_started(error: ProbeSubjectError) -> anyhow::Error {
     }
 }
 
-/// The user's command as one line.
-fn command_line(arguments: &AbArguments) -> String {
-    let words: Vec<String> =
-        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    words.join(" ")
-}
-
 fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     let arguments = request.arguments;
     anyhow::ensure!(
@@ -237,7 +230,7 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
             b: b.clone(),
             ..labels(request)
         },
-        _ => Labels { subject: command_line(arguments), ..labels(request) },
+        _ => Labels { subject: command_line(&arguments.command), ..labels(request) },
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
@@ -298,28 +291,6 @@ where
     Ok(outcome(&trial_log, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }
 
-/// Takes the folder of a document that could not be written away, unless something else is in it.
-pub(crate) fn leave_no_folder(file: &Path) {
-    if let Some(folder) = file.parent() {
-        // Not empty is no error: then it stays.
-        let _ = std::fs::remove_dir(folder);
-    }
-}
-
-/// The folder exists and holds no experiment yet: one that cannot be kept should not start.
-pub(crate) fn prepare_folder(folder: &Path, name: &str) -> anyhow::Result<std::path::PathBuf> {
-    std::fs::create_dir_all(folder).with_context(|| {
-        format!("cannot create {}; choose another place with --record DIR", folder.display())
-    })?;
-    let file = folder.join(name);
-    anyhow::ensure!(
-        !file.exists(),
-        "{} already holds {name}; choose another place with --record DIR",
-        folder.display()
-    );
-    Ok(file)
-}
-
 /// What is run in states A and B.
 fn programs(arguments: &AbArguments) -> anyhow::Result<[Program; 2]> {
     if let (Some(a), Some(b)) = (&arguments.a, &arguments.b) {
@@ -352,7 +323,7 @@ fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
     if global.json {
         let rows: Vec<Json> =
             states.iter().map(|(state, steps)| json!({ "state": state, "steps": steps })).collect();
-        output::print(&output::json_printed(&json!({ "schema": DRY_RUN_SCHEMA, "states": rows }))?)?;
+        output::print_json(&json!({ "schema": DRY_RUN_SCHEMA, "states": rows }))?;
     } else {
         let lines = states
             .iter()
@@ -378,16 +349,18 @@ fn steps(pair: &Pair, arm: Arm) -> Vec<String> {
 /// Prints and writes the outcome; the machine is put back already.
 fn conclude(
     found: ExperimentOutcome,
-    file: Option<&Path>,
+    folder: Option<&Folder>,
     restored: &[Restored],
     request: &Request<'_>,
 ) -> anyhow::Result<Outcome> {
-    write_document(&found, file)?;
+    if let Some(folder) = folder {
+        folder.write_document(&output::json_text(&found)?)?;
+    }
     let shown = ExperimentOutcome { raw: Vec::new(), ..found };
     let (forms, global) = (&request.arguments.forms, request.global);
-    output::print(&forms.text(&report::experiment_page(&shown), &shown, global)?)?;
-    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
-        output::print_lines(&format!("record  {}\n", file.display()))?;
+    forms.print(&report::experiment_page(&shown), &shown, global)?;
+    if let Some(folder) = folder.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
+        output::print_lines(&format!("record  {}\n", folder.record_path().display()))?;
     }
     Ok(if restored.iter().any(|result| !result.is_settled()) {
         left_changed()
@@ -403,33 +376,10 @@ fn conclude(
     })
 }
 
-fn write_document(found: &dyn Document, file: Option<&Path>) -> anyhow::Result<()> {
-    if let Some(file) = file {
-        write_atomically(file, output::json_text(found)?.as_bytes())
-            .inspect_err(|_| leave_no_folder(file))?;
-    }
-    Ok(())
-}
-
 /// What a state says that never worked, where that ended the experiment.
 fn failing(ended: Ended, failures: &[Failures]) -> Option<String> {
     let never = failures.iter().find(|state| state.failed == state.of).or(failures.first());
     let never = never.filter(|_| ended == Ended::Failing)?;
     let (state, why) = (never.state.to_uppercase(), &never.example);
     Some(format!("cannot compare: state {state} failed in {} of {} runs: {why}", never.failed, never.of))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_that_cannot_be_written_leaves_no_folder() {
-        let above = tempfile::tempdir().expect("a temporary folder");
-        // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
-        let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
-        assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(write_document(&1, Some(&file)).is_err());
-        assert!(above.path().exists() && !above.path().join("kept").exists());
-    }
 }

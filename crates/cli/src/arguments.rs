@@ -8,14 +8,14 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::ab::AbArguments;
 use crate::bill::BillArguments;
 use crate::check_up::RunArguments;
-use crate::clock::ClockArguments;
+use crate::clock::ClockCommand;
 use crate::compare::CompareArguments;
 use crate::describe::MachineArguments;
 use crate::flaws::FlawArguments;
-use crate::fleet::FleetArguments;
-use crate::global::Global;
+use crate::fleet::FleetCommand;
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
+use crate::options::Global;
 use crate::place::PlaceArguments;
 use crate::selftest::SelftestArguments;
 use crate::show::ShowArguments;
@@ -23,7 +23,7 @@ use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
 use crate::workloads::WorkloadArguments;
-use crate::{gate_flags, help};
+use crate::{forms, gate_flags, help};
 
 /// Finds what a computing platform hides, what that costs, and what to do about it
 ///
@@ -44,7 +44,6 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict \
 and inconclusive; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The check-up: measure this machine; a summary, a record, a report
@@ -58,7 +57,8 @@ pub(crate) enum Command {
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
     /// Many nodes: which are odd, and what explains it
-    Fleet(FleetArguments),
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),
     /// What a setting or another program costs, in random order
@@ -68,7 +68,8 @@ pub(crate) enum Command {
     /// Compare check-ups or result files: what changed, how certainly
     Compare(CompareArguments),
     /// Is time safe? Counters of all CPUs, cost of each clock, a watch
-    Clock(ClockArguments),
+    #[command(subcommand)]
+    Clock(ClockCommand),
     /// Are all sockets equal? Latency, bandwidth, links, and why not
     Sockets(SocketsArguments),
     /// Which threads share data; the best placement, and its gain
@@ -106,7 +107,7 @@ impl Arguments {
         let matches = definition().try_get_matches_from(words)?;
         let arguments = Self::from_arg_matches(&matches)?;
         let (gate, strict) = gate_flags::asked(&matches);
-        let global = Global { gate, strict, ..arguments.global };
+        let global = Global { gate, strict, page_file: forms::page_file(&matches), ..arguments.global };
         Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
 }

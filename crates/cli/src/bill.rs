@@ -13,18 +13,16 @@ use experiments::ab::Subject;
 use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::switcher::Switcher;
 use experiments::bill::{Course, Rules, Step, averages, headline, program_bill, setting_averages};
-use host::live::{self, utc_now};
+use host::live;
+use host::live::utc_now;
 use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
 use toggles::{Place, Restored};
 
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::{parse_budget, parse_percent};
+use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent};
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::output;
-use crate::program_arguments::{GROUP, ProgramArguments};
 use crate::progress::BillLine;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
 use crate::toggles::{ConsentArguments, Described, after_error, left_changed, offer_to_mend};
 use crate::workloads::Selection;
 use journal::Journal;
@@ -111,7 +109,6 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
     } else {
         (None, arguments.clone())
     };
-    arguments.forms.ensure_writable()?;
     let tasks = Task::all(&arguments)?;
     if !arguments.dry_run && live::effective_root() {
         // What an earlier sidestep left switched is not the present state.
@@ -188,9 +185,7 @@ fn price_all(
 /// Refuses a time that is too short for programs whose runs are known.
 fn afford_all(chosen: &Chosen, tasks: &[Task], arguments: &BillArguments) -> anyhow::Result<()> {
     let (settings, budget_s) = (chosen.pairs.len(), budget(arguments, tasks).as_secs_f64());
-    let least_s: Option<f64> =
-        tasks.iter().map(|task| Some(Rules::least_s(settings, task.expected_s()?))).sum();
-    if let Some(least_s) = least_s.filter(|least_s| *least_s > budget_s) {
+    if let Some(least_s) = least_s(chosen, tasks).filter(|least_s| *least_s > budget_s) {
         return Err(CouldNotMeasure::because(format!(
             "cannot price {} for {} in {budget_s:.0} s; give --for {:.0}s or more, fewer programs, or fewer settings with --toggles",
             machine::counted(settings, "setting"),
@@ -199,6 +194,11 @@ fn afford_all(chosen: &Chosen, tasks: &[Task], arguments: &BillArguments) -> any
         )));
     }
     Ok(())
+}
+
+/// The shortest time for programs, if it is known how long their runs take.
+fn least_s(chosen: &Chosen, tasks: &[Task]) -> Option<f64> {
+    tasks.iter().map(|task| Some(Rules::least_s(chosen.pairs.len(), task.expected_s()?))).sum()
 }
 
 /// How long it may take.
@@ -350,9 +350,8 @@ fn plan(
     global: &Global,
 ) -> anyhow::Result<Outcome> {
     let budget_s = budget(arguments, tasks).as_secs_f64();
-    let least: Option<f64> =
-        tasks.iter().map(|task| Some(Rules::least_s(chosen.pairs.len(), task.expected_s()?))).sum();
-    let least = least.map_or_else(String::new, |least_s| format!(", and at least about {least_s:.0} s"));
+    let least = least_s(chosen, tasks)
+        .map_or_else(String::new, |least_s| format!(", and at least about {least_s:.0} s"));
     let bill = Bill {
         sentence: format!(
             "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
@@ -362,7 +361,7 @@ fn plan(
         programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
         ..document(chosen, arguments, arguments.seed.unwrap_or(0))
     };
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
+    arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
     Ok(Outcome::Done)
 }
 
@@ -382,18 +381,13 @@ fn unmeasured(task: &Task, chosen: &Chosen) -> ProgramBill {
 fn document(chosen: &Chosen, arguments: &BillArguments, seed: u64) -> Bill {
     Bill {
         schema: BILL_SCHEMA,
-        sentence: String::new(),
-        programs: Vec::new(),
-        averages: Vec::new(),
-        settings: Vec::new(),
         skipped: chosen.skipped.clone(),
         boot_commands: chosen.boot_commands(&arguments.command),
-        notes: Vec::new(),
         margin_percent: arguments.margin,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: utc_now(),
         seed,
-        elapsed_s: 0.0,
+        ..Bill::default()
     }
 }
 
@@ -422,7 +416,7 @@ fn conclude(
         ..document(chosen, arguments, journal.begun.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
+    arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
     if let Some(failure) = failure {
         return after_error(failure, &priced.restored);
     }

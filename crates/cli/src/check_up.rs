@@ -8,23 +8,21 @@ pub(crate) mod repeat;
 use std::time::{Duration, Instant};
 
 use ::flaws::{Catalogue, catalogue};
-use host::Root;
-use host::live;
+use host::{Root, live};
 use machine::{CpuId, Machine};
 use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA};
 
-use crate::flaws::{self, Examined};
-use crate::global::Global;
+use crate::flaws::Examined;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::provenance::{chosen_cpus, provenance, seed_of_now};
-use crate::record_page::{page, verdict, without_raw};
+use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict, without_raw};
 use crate::store::Folder;
-use crate::{history, output, sockets};
-pub(crate) use arguments::RunArguments;
+use crate::{flaws, history, output, sockets};
+pub(crate) use arguments::{RunArguments, parse_word};
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
 
@@ -42,7 +40,10 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
 /// Runs one check-up.
 pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let only = selection(&arguments.only)?;
+    let only = match arguments.only.as_slice() {
+        [] => Selection::default(),
+        names => Selection::of_names(names.iter().map(String::as_str))?,
+    };
     let dropped = FleetRecord::of(&arguments.dropping, arguments.host_name)?;
     let catalogue = catalogue();
     let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
@@ -133,14 +134,14 @@ fn conclude(
     let nothing_measured = all_failed(&record);
     let record_path = folder.record_path();
     if let Some(dropped) = dropped {
-        output::print(&dropped.line(&record_path, record, global)?)?;
+        dropped.print(&record_path, record, global)?;
     } else {
         let page = page(&record, &record_path);
         folder.write_report(&page.html())?;
         if !arguments.again.no_history {
             history::append(&record);
         }
-        output::print(&arguments.words.text(&page, &without_raw(record), global)?)?;
+        arguments.words.print(&page, &without_raw(record), global)?;
         if !global.json && !global.quiet && !arguments.words.markdown {
             let (record, report) = (record_path.display(), folder.report_path());
             output::print_lines(&format!("record  {record}\nreport  {}\n", report.display()))?;
@@ -173,13 +174,6 @@ fn depth(arguments: &RunArguments) -> Depth {
         (_, true) => Depth::Full,
         _ => Depth::Default,
     }
-}
-
-fn selection(names: &[String]) -> anyhow::Result<Selection> {
-    if names.is_empty() {
-        return Ok(Selection::default());
-    }
-    Ok(Selection::of_names(names.iter().map(String::as_str))?)
 }
 
 fn begin(
@@ -241,7 +235,7 @@ mod tests {
     use crate::store;
 
     #[test]
-    fn a_number_that_no_record_can_hold_is_told_apart_from_a_full_disk() {
+    fn a_number_that_no_record_can_hold_is_no_full_disk() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let folder = Folder::create(Some(directory.path()), false).expect("a folder without a run");
         let kept = Kept { line: &ProgressLine::new(true), folder: &folder };

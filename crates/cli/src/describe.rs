@@ -10,7 +10,7 @@ use machine::{Machine, View};
 use serde_json::json;
 
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -22,12 +22,8 @@ const SAVED_SCHEMA: u32 = 1;
 /// Options of `machine`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MachineArguments {
-    /// Read a recorded machine: a directory or tarball with proc/ and sys/
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) sysroot: Option<PathBuf>,
-    /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) cpuid: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArguments,
     /// Show the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
     #[arg(long)]
     pub(crate) full_command_line: bool,
@@ -41,6 +37,33 @@ pub(crate) struct MachineArguments {
     pub(crate) forms: Forms,
 }
 
+/// Which machine is meant: this one, unless one is named.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SourceArguments {
+    /// Read a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    sysroot: Option<PathBuf>,
+    /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "DIR|TARBALL")]
+    cpuid: Option<PathBuf>,
+}
+
+impl SourceArguments {
+    /// Its files, if there is more than a dump, and its CPUID.
+    pub(crate) fn open(&self) -> anyhow::Result<(Option<Root>, Option<Cpuid>)> {
+        let dump = self.cpuid.as_deref().map(Cpuid::open).transpose()?;
+        Ok(match (&self.sysroot, dump) {
+            (None, None) => (Some(Root::live()), Cpuid::live()),
+            (None, dump) => (None, dump),
+            (Some(path), dump) => {
+                let root = Root::open(path)?;
+                let cpuid = dump.or_else(|| Cpuid::beside(&root));
+                (Some(root), cpuid)
+            }
+        })
+    }
+}
+
 /// Describes the live machine.
 pub(crate) fn live_machine() -> Machine {
     host::describe(&Root::live(), Cpuid::live().as_ref())
@@ -51,24 +74,15 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
     if let Some(file) = &arguments.save {
         return save(file, arguments, global);
     }
-    arguments.forms.ensure_writable()?;
     let machine = described(arguments)?;
     let page = report::machine_page(&machine);
-    output::print(&arguments.forms.text(&page, &document(&machine)?, global)?)?;
+    arguments.forms.print(&page, &document(&machine)?, global)?;
     Ok(Outcome::judged(global, !machine.disagreements.is_empty(), false))
 }
 
 fn described(arguments: &MachineArguments) -> anyhow::Result<Machine> {
-    let dump = arguments.cpuid.as_deref().map(Cpuid::open).transpose()?;
-    let (root, cpuid) = match (&arguments.sysroot, dump) {
-        (None, None) => (Root::live(), Cpuid::live()),
-        (None, Some(dump)) => return Ok(dump.describe()),
-        (Some(path), dump) => {
-            let root = Root::open(path)?;
-            let dump = dump.or_else(|| Cpuid::beside(&root));
-            (root, dump)
-        }
-    };
+    let (root, cpuid) = arguments.source.open()?;
+    let Some(root) = root else { return Ok(cpuid.map(|dump| dump.describe()).unwrap_or_default()) };
     let mut machine = host::describe(&root, cpuid.as_ref());
     if arguments.full_command_line {
         machine.environment.command_line = host::full_command_line(&root);
@@ -106,7 +120,7 @@ fn save(file: &Path, arguments: &MachineArguments, global: &Global) -> anyhow::R
             "schema": SAVED_SCHEMA, "file": file, "bytes": capture.tarball.len(), "files": capture.files,
             "cpus": capture.cpus, "cpus_with_registers": capture.registers,
         });
-        output::print(&output::json_printed(&document)?)?;
+        output::print_json(&document)?;
     } else if !global.quiet {
         let registers = match capture.registers {
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),

@@ -1,21 +1,28 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
-mod evidence;
-
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ::flaws::{Catalogue, Census, Flaw, GateReason, Norm, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use record::{FlawVerdict, Protection};
+use host::{Cpuid, FlawSources, Root, live};
+use machine::Machine;
+use probes::session::Progress;
+use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
+use record::{FlawEvidence, FlawVerdict, Protection, Reading};
 use report::FlawList;
 use serde_json::json;
+use toggles::SystemState;
 
+use crate::describe::SourceArguments;
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
+use crate::progress::ProgressLine;
+use crate::recording::seed_of_now;
 use crate::{output, store};
-pub(crate) use evidence::{Examined, telling, toggles_missing};
 
 /// The most flaws that are named when a word could mean several.
 const NEAR_MAX: usize = 8;
@@ -24,11 +31,7 @@ const SCHEMA: u32 = 2;
 
 const AFTER_HELP: &str = "\
 States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
-unknown.
-
-Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if sources disagree and one says \
-not protected, or if CPUs differ; with --expect, if something got worse; with --gate --strict, also if a flaw is on request; 2 \
-bad use; 3 with --strict, if a flaw is on request or unknown.";
+unknown.";
 
 /// Options of `flaws`.
 #[derive(Debug, Clone, Args)]
@@ -48,12 +51,8 @@ pub(crate) struct FlawArguments {
 /// Which machine is judged, and how.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct JudgedArguments {
-    /// Judge a recorded machine: a directory or tarball with proc/ and sys/
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) sysroot: Option<PathBuf>,
-    /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
-    #[arg(long, value_name = "DIR|TARBALL")]
-    pub(crate) cpuid: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArguments,
     /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
@@ -100,7 +99,6 @@ pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Resul
 }
 
 fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
     let baseline = arguments.expect.as_deref().map(load_norm).transpose()?;
@@ -121,7 +119,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     });
     let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
     let page = report::flaws_page(&list);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {
             output::complain(&format!("{}: {}", reason.id, reason.why));
@@ -154,7 +152,7 @@ fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::R
     let mut document = serde_json::to_value(&counts)?;
     document["schema"] = SCHEMA.into();
     let page = report::population_page(&counts, judged.all);
-    output::print(&forms.text(&page, &document, global)?)?;
+    forms.print(&page, &document, global)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
@@ -169,7 +167,7 @@ fn list(words: &[String], forms: &Forms, global: &Global) -> anyhow::Result<Outc
         words.join(" ")
     );
     let document = json!({ "schema": SCHEMA, "flaws": found });
-    output::print(&forms.text(&report::flaw_index_page(&found), &document, global)?)?;
+    forms.print(&report::flaw_index_page(&found), &document, global)?;
     Ok(Outcome::Done)
 }
 
@@ -181,7 +179,7 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-    output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, global)?)?;
+    forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
     Ok(Outcome::Done)
 }
 
@@ -222,4 +220,95 @@ fn load_norm(path: &Path) -> anyhow::Result<Norm> {
     baseline.with_context(|| {
         format!("cannot use {} as the norm; make one with sidestep flaws --json > FILE", file.display())
     })
+}
+
+/// A machine with the evidence on its flaws.
+pub(crate) struct Examined {
+    pub(crate) machine: Machine,
+    pub(crate) evidence: FlawEvidence,
+}
+
+impl Examined {
+    /// Reads kernel and registers of this machine; the check-up measures later.
+    pub(crate) fn of_this_machine(catalogue: &Catalogue) -> Self {
+        Self::read(catalogue, Some(&Root::live()), Cpuid::live().as_ref())
+    }
+
+    /// Reads kernel and registers of a machine, or a dump of its CPUID alone.
+    pub(crate) fn read(catalogue: &Catalogue, root: Option<&Root>, cpuid: Option<&Cpuid>) -> Self {
+        let live = Root::live();
+        let sources = match (root, cpuid) {
+            (None, Some(dump)) => FlawSources::of_dump(dump),
+            (root, cpuid) => FlawSources::of(root.unwrap_or(&live), cpuid),
+        };
+        let mut evidence = sources.read(&catalogue.registers());
+        if let Some(root) = root.filter(|root| root.is_live()) {
+            evidence.toggles_missing = toggles_missing(catalogue, root, &sources.machine);
+        }
+        Self { machine: sources.machine, evidence }
+    }
+
+    /// Reads and measures all evidence of the machine that the arguments name.
+    fn of(judged: &JudgedArguments, catalogue: &Catalogue, global: &Global) -> anyhow::Result<Self> {
+        let (root, cpuid) = judged.source.open()?;
+        let mut examined = Self::read(catalogue, root.as_ref(), cpuid.as_ref());
+        if root.is_some_and(|root| root.is_live()) && !judged.no_timing {
+            measure(catalogue, &examined.machine, &mut examined.evidence, (judged, global));
+        }
+        Ok(examined)
+    }
+}
+
+/// The toggles that the catalogue advises and this machine does not have, with the reasons. What a recording lacks, its machine
+/// may have.
+fn toggles_missing(catalogue: &Catalogue, root: &Root, machine: &Machine) -> BTreeMap<String, String> {
+    let system = SystemState::of(root, machine);
+    let named = catalogue.flaws.iter().flat_map(|flaw| &flaw.workaround);
+    let missing = |name: &String| {
+        let reason = toggles::find(name).ok()?.availability(&system).out_of_reach()?.to_owned();
+        Some((name.clone(), reason))
+    };
+    named.filter_map(|workaround| workaround.switch.toggle.as_ref()).filter_map(missing).collect()
+}
+
+/// What one probe takes, for the time left.
+const PROBE_TIME: Duration = Duration::from_millis(300);
+
+/// The signature probes that can decide on flaws that may concern a machine.
+pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<SignatureProbe> {
+    catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::from_name).collect()
+}
+
+/// Adds what was measured to the evidence. A flaw that the CPU cannot have is not measured.
+fn measure(
+    catalogue: &Catalogue,
+    machine: &Machine,
+    evidence: &mut FlawEvidence,
+    (judged, global): (&JudgedArguments, &Global),
+) {
+    let probes = telling(catalogue, evidence);
+    let refuse = |evidence: &mut FlawEvidence, reason: &str| {
+        for probe in &probes {
+            evidence.timing.insert(probe.quantity().name.to_owned(), Reading::Missing(reason.to_owned()));
+        }
+    };
+    let setup = match SignatureSetup::of(machine, seed_of_now(), judged.disruptive) {
+        Ok(setup) => setup,
+        Err(error) => {
+            refuse(evidence, &error.to_string());
+            return;
+        }
+    };
+    // Without a handler Ctrl-C ends the process at once, and nothing is left behind: no setting is changed.
+    let line = ProgressLine::new(global.quiet);
+    for (index, probe) in probes.iter().enumerate() {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        let left = u32::try_from(probes.len() - index).unwrap_or(u32::MAX);
+        line.begin(probe.name(), PROBE_TIME.saturating_mul(left));
+        line.update(index as f64 / probes.len() as f64);
+        evidence.timing.insert(probe.quantity().name.to_owned(), measure_one(*probe, &setup));
+    }
+    line.end();
 }

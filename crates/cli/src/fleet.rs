@@ -1,26 +1,19 @@
 //! `sidestep fleet`: many machines. Schedulers run the check-ups; nothing here starts a job or keeps a service.
 
 mod check;
-mod confirm;
 mod export;
 mod plan;
 mod records;
 mod rows;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 
-/// Options of `fleet`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct FleetArguments {
-    #[command(subcommand)]
-    command: FleetCommand,
-}
-
+/// What can be asked of many machines.
 #[derive(Debug, Clone, Subcommand)]
-enum FleetCommand {
+pub(crate) enum FleetCommand {
     /// Print what a scheduler needs to measure every node; runs nothing
     Plan(plan::PlanArguments),
     /// Lay the records of a drop directory flat: rows for SQL
@@ -28,18 +21,18 @@ enum FleetCommand {
     /// Which nodes are odd, which rack, slot, firmware or setting explains it, which states are a minority's
     Check(check::CheckArguments),
     /// Print the jobs that repeat each suspect beside healthy nodes
-    Confirm(confirm::ConfirmArguments),
+    Confirm(export::ConfirmArguments),
     /// A check for Prometheus, JUnit or Slurm
     Export(export::ExportArguments),
 }
 
 /// Does what was asked for.
-pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Result<Outcome> {
-    match &arguments.command {
+pub(crate) fn fleet(command: &FleetCommand, global: &Global) -> anyhow::Result<Outcome> {
+    match command {
         FleetCommand::Plan(arguments) => plan::plan(arguments, global),
         FleetCommand::Rows(arguments) => rows::rows(arguments, global),
         FleetCommand::Check(arguments) => check::check(arguments, global),
-        FleetCommand::Confirm(arguments) => confirm::confirm(arguments),
+        FleetCommand::Confirm(arguments) => export::confirm(arguments),
         FleetCommand::Export(arguments) => export::export(arguments),
     }
 }

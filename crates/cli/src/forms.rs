@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{ArgMatches, Args};
 use host::live::write_atomically;
 use report::Page;
 
-use crate::global::{Global, OUTPUT};
+use crate::options::{Global, OUTPUT};
 use crate::output::{self, Document};
 
 /// In place of a folder: the tables go to stdout, one below the other.
-pub(crate) const STDOUT: &str = "-";
+const STDOUT: &str = "-";
 
 /// Options of every command that prints a page.
 #[derive(Debug, Clone, Default, Args)]
@@ -41,6 +41,14 @@ impl Words {
         }
         output::text(document, global, &|terminal| page.terminal(terminal, self.long))
     }
+
+    /// Prints that.
+    ///
+    /// # Errors
+    /// As for `text`, or stdout takes no more.
+    pub(crate) fn print(&self, page: &Page, document: &dyn Document, global: &Global) -> anyhow::Result<()> {
+        output::print(&self.text(page, document, global)?)
+    }
 }
 
 /// Options of every command whose document has a page and no files of its own.
@@ -51,9 +59,23 @@ pub(crate) struct Forms {
     /// Also write the page as one HTML file, to a new file
     #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Also write each table as a file of CSV into this folder; - prints them instead
-    #[arg(help_heading = OUTPUT, long, value_name = "DIR")]
+    /// Print the tables as CSV with all digits; with =DIR write each as a file into this folder instead
+    #[arg(
+        help_heading = OUTPUT,
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = STDOUT,
+        conflicts_with_all = ["json", "markdown"]
+    )]
     pub(crate) csv: Option<PathBuf>,
+}
+
+/// The file of --html, whichever command it was given to.
+pub(crate) fn page_file(matches: &ArgMatches) -> Option<PathBuf> {
+    let own = matches.try_get_one::<PathBuf>("html").ok().flatten().cloned();
+    own.or_else(|| page_file(matches.subcommand()?.1))
 }
 
 impl Forms {
@@ -66,18 +88,6 @@ impl Forms {
         let csv =
             self.csv.map(|path| if path == Path::new(STDOUT) { Ok(path) } else { std::path::absolute(path) });
         Ok(Self { html, csv: csv.transpose()?, ..self })
-    }
-
-    /// Before minutes of measuring: what cannot be written is refused at once.
-    ///
-    /// # Errors
-    /// A file of --html that is there already.
-    pub(crate) fn ensure_writable(&self) -> anyhow::Result<()> {
-        if let Some(path) = &self.html {
-            let name = path.display();
-            anyhow::ensure!(!path.exists(), "{name} is there already; choose another name with --html FILE");
-        }
-        Ok(())
     }
 
     /// Writes the files that were asked for, and gives what is to be printed.
@@ -94,6 +104,14 @@ impl Forms {
         self.printed(page, document, global)
     }
 
+    /// The same, and prints it.
+    ///
+    /// # Errors
+    /// As for `text`, or stdout takes no more.
+    pub(crate) fn print(&self, page: &Page, document: &dyn Document, global: &Global) -> anyhow::Result<()> {
+        output::print(&self.text(page, document, global)?)
+    }
+
     /// Writes the page and the tables that were asked for.
     ///
     /// # Errors
@@ -104,7 +122,7 @@ impl Forms {
         }
         if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
             fs::create_dir_all(folder).with_context(|| {
-                format!("cannot make {}; choose another folder with --csv", folder.display())
+                format!("cannot make {}; choose another folder with --csv=DIR", folder.display())
             })?;
             for (name, table) in page.csv() {
                 write_atomically(&folder.join(format!("{name}.csv")), table.as_bytes())?;

@@ -7,105 +7,63 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use crate::global::Global;
+use crate::options::Global;
 
-/// A command that judges what it finds.
-struct Judge {
-    /// Its words after `sidestep`; none for the check-up.
-    words: &'static [&'static str],
-    /// When `--gate` exits with 1.
-    gate: Option<&'static str>,
-    /// When `--strict` exits with 3.
-    strict: Option<&'static str>,
-}
-
-/// Of the check-up, under both of its names, and of its record.
-const WARNING: Option<&str> = Some("Exit with 1 when there is a warning");
-const OPEN_FINDING: Option<&str> = Some("Exit with 3 when a finding is inconclusive");
-/// Of sockets, measured or explained.
-const FEWER: Option<&str> = Some("Exit with 1 when a socket gets less than expected");
-const OPEN_SOCKET: Option<&str> =
-    Some("Exit with 3 when it stays open whether each socket gets what is expected");
+/// A command that judges what it finds: its words after `sidestep`, none for the check-up; when `--gate` exits with 1, and when
+/// `--strict` exits with 3, of which one may be nothing.
+type Judge = (&'static [&'static str], &'static str, &'static str);
 
 const JUDGES: &[Judge] = &[
-    Judge { words: &[], gate: WARNING, strict: OPEN_FINDING },
-    Judge { words: &["run"], gate: WARNING, strict: OPEN_FINDING },
-    Judge { words: &["show"], gate: WARNING, strict: OPEN_FINDING },
-    Judge { words: &["fleet", "rows"], gate: None, strict: Some("Exit with 3 when a file gave no rows") },
-    Judge {
-        words: &["guard", "check"],
-        gate: Some("Exit with 1 when the machine changed"),
-        strict: Some("Exit with 3 when it is undetermined whether it changed"),
-    },
-    Judge {
-        words: &["machine"],
-        gate: Some("Exit with 1 when the sources contradict each other"),
-        strict: None,
-    },
-    Judge {
-        words: &["flaws"],
-        gate: Some(
-            "Exit with 1 when the kernel calls the machine vulnerable, when sources disagree and one says not protected, or when CPUs differ; with --expect, when something got worse",
-        ),
-        strict: Some("Exit with 3 when a flaw is protected on request or unknown"),
-    },
-    Judge {
-        words: &["ab"],
-        gate: Some("Exit with 1 when something got slower"),
-        strict: Some("Exit with 3 when what was compared has no verdict"),
-    },
-    Judge { words: &["bill"], gate: Some("Exit with 1 when a setting has a confirmed cost"), strict: None },
+    (&[], "when there is a warning", "when a finding is inconclusive"),
+    (&["run"], "when there is a warning", "when a finding is inconclusive"),
+    (&["show"], "when there is a warning", "when a finding is inconclusive"),
+    (&["fleet", "rows"], "", "when a file gave no rows"),
+    (&["guard", "check"], "when the machine changed", "when it is undetermined whether it changed"),
+    (&["machine"], "when the sources contradict each other", ""),
+    (
+        &["flaws"],
+        "when the kernel calls the machine vulnerable, when sources disagree and one says not protected, or when CPUs differ; with --expect, when something got worse",
+        "when a flaw is protected on request or unknown; with --gate, with 1 when one is on request",
+    ),
+    (&["ab"], "when something got slower", "when what was compared has no verdict"),
+    (&["bill"], "when a setting has a confirmed cost", ""),
     // Its --gate takes a percentage.
-    Judge { words: &["compare"], gate: None, strict: Some("Exit with 3 when a test has no verdict") },
-    Judge {
-        words: &["clock", "check"],
-        gate: Some("Exit with 1 when time is correctable or unsafe"),
-        strict: Some("Exit with 3 when there is no verdict"),
-    },
-    Judge {
-        words: &["clock", "cost"],
-        gate: Some("Exit with 1 when a cost grows with the number of threads, or time went back"),
-        strict: Some("Exit with 3 when a cost does not reproduce within 2 %, or its growth is undetermined"),
-    },
-    Judge {
-        words: &["clock", "watch"],
-        gate: Some("Exit with 1 when anything happened"),
-        strict: Some("Exit with 3 when no probe saw two counters"),
-    },
-    Judge { words: &["sockets"], gate: FEWER, strict: OPEN_SOCKET },
-    Judge { words: &["sockets", "explain"], gate: FEWER, strict: OPEN_SOCKET },
-    Judge {
-        words: &["sockets", "infer"],
-        gate: None,
-        strict: Some("Exit with 3 when the links are not identified"),
-    },
-    Judge {
-        words: &["sockets", "firmware"],
-        gate: Some("Exit with 1 when the sources contradict each other"),
-        strict: None,
-    },
-    Judge {
-        words: &["place"],
-        gate: Some("Exit with 1 when a placement is faster than the kernel's"),
-        strict: Some("Exit with 3 when there is no verdict"),
-    },
-    Judge {
-        words: &["fleet", "check"],
-        gate: Some(
-            "Exit with 1 when a node, a level of a factor or a rare state stands out, unless repeats did not show it again",
-        ),
-        strict: Some("Exit with 3 when too few nodes can be compared"),
-    },
-    Judge {
-        words: &["selftest"],
-        gate: Some("Exit with 1 when a measurement is outside the stated limits"),
-        strict: Some("Exit with 3 when a measurement is outside the stated limits"),
-    },
+    (&["compare"], "", "when a test has no verdict"),
+    (&["clock", "check"], "when time is correctable or unsafe", "when there is no verdict"),
+    (
+        &["clock", "cost"],
+        "when a cost grows with the number of threads, or time went back",
+        "when a cost does not reproduce within 2 %, or its growth is undetermined",
+    ),
+    (&["clock", "watch"], "when anything happened", "when no probe saw two counters"),
+    (
+        &["sockets"],
+        "when a socket gets less than expected",
+        "when it stays open whether each socket gets what is expected",
+    ),
+    (
+        &["sockets", "explain"],
+        "when a socket gets less than expected",
+        "when it stays open whether each socket gets what is expected",
+    ),
+    (&["sockets", "infer"], "", "when the links are not identified"),
+    (&["sockets", "firmware"], "when the sources contradict each other", ""),
+    (&["place"], "when a placement is faster than the kernel's", "when there is no verdict"),
+    (
+        &["fleet", "check"],
+        "when a node, a level of a factor or a rare state stands out, unless repeats did not show it again",
+        "when too few nodes can be compared",
+    ),
+    (
+        &["selftest"],
+        "when a measurement is outside the stated limits",
+        "when a measurement is outside the stated limits",
+    ),
 ];
 
 /// The definition of the whole command line with both flags, where they mean something.
 pub(crate) fn added(command: Command) -> Command {
-    JUDGES.iter().fold(command, |command, judge| with_flags(command, judge.words, judge))
+    JUDGES.iter().fold(command, |command, judge| with_flags(command, judge.0, judge))
 }
 
 /// The options of one command, with those of every command, read without the definition of all others: of a command line that was
@@ -119,9 +77,9 @@ pub(crate) fn parsed_alone<A: Args>(
 ) -> Result<A, clap::Error> {
     let own = A::augment_args(Command::new(name));
     let command = Global::augment_args(Command::new("sidestep").subcommand(own));
-    let judge = JUDGES.iter().find(|judge| judge.words == [name]);
+    let judge = JUDGES.iter().find(|(words, ..)| *words == [name]);
     let matches = match judge {
-        Some(judge) => with_flags(command, judge.words, judge),
+        Some(judge) => with_flags(command, judge.0, judge),
         None => command,
     }
     .try_get_matches_from(words)?;
@@ -133,12 +91,14 @@ fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Comman
     if let Some((first, rest)) = words.split_first() {
         return command.mut_subcommand(first, |below| with_flags(below, rest, judge));
     }
-    let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help).help_heading("Exit code")
+    let flag = |name: &'static str, code: u8, when: &str| {
+        let help = format!("Exit with {code} {when}");
+        (!when.is_empty()).then(|| {
+            Arg::new(name).long(name).action(ArgAction::SetTrue).help(help).help_heading("Exit code")
+        })
     };
-    let gate = judge.gate.map(|help| flag("gate", help));
-    let strict = judge.strict.map(|help| flag("strict", help));
-    command.args(gate.into_iter().chain(strict))
+    let (_, gate, strict) = judge;
+    command.args(flag("gate", 1, gate).into_iter().chain(flag("strict", 3, strict)))
 }
 
 /// Whether `--gate` and `--strict` were given, to whichever command.

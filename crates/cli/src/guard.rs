@@ -4,7 +4,6 @@ mod metrics;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,22 +12,20 @@ use clap::{Args, Subcommand};
 use experiments::guard::unit::units_text;
 use experiments::guard::{FEWEST_RUNS, Guard, allowance};
 use experiments::history::entry;
-use host::TrustedFolder;
 use host::live::{install_handlers, pending_signal, utc_now, write_atomically};
 use machine::Bytes;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toggles::Place;
 
+use crate::check_up;
+use crate::check_up::RunArguments;
 use crate::check_up::repeat::Schedule;
-use crate::check_up::{self, RunArguments};
 use crate::forms::Forms;
 use crate::gate_flags::parsed_alone;
-use crate::global::Global;
-use crate::option_values::parse_budget;
-use crate::outcome::{Outcome, unusable};
-use crate::{output, store};
+use crate::options::{Global, parse_budget};
+use crate::outcome::Outcome;
+use crate::output::{self, Document};
+use crate::store::{self, KeptFolder};
 
 /// A check-up of the guard: two of them, reading the machine and judging stay within 30 seconds.
 const CHECK_UP: [&str; 5] = ["sidestep", "run", "--no-history", "--budget", "12s"];
@@ -65,7 +62,7 @@ enum GuardCommand {
         #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["runs", "every"])]
         records: Vec<PathBuf>,
     },
-    /// Check this machine against its baseline, in 30 seconds at most: as before, changed, or cannot tell
+    /// Check this machine against its baseline, in 30 seconds at most: as before, changed, or undetermined
     Check(CheckArguments),
     /// Print a systemd service and timer that check once a day
     Unit {
@@ -92,7 +89,7 @@ struct CheckArguments {
 
 /// Does what is asked.
 pub(crate) fn guard(arguments: &GuardArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let state = State::of(arguments.state.as_deref());
+    let state = State(KeptFolder::below("guard", arguments.state.as_deref()));
     match &arguments.command {
         GuardCommand::Init { records, .. } if !records.is_empty() => {
             keep(&state, &GuardBaseline { schema: GUARD_SCHEMA, runs: entries(records)? }, global)?;
@@ -105,35 +102,21 @@ pub(crate) fn guard(arguments: &GuardArguments, global: &Global) -> anyhow::Resu
 }
 
 /// The folder of the guard's state.
-struct State {
-    path: PathBuf,
-}
+struct State(KeptFolder);
 
 impl State {
-    /// The folder that was named, or that of this user.
-    fn of(named: Option<&Path>) -> Self {
-        Self { path: named.map_or_else(|| Place::of_user().state.join("guard"), Path::to_owned) }
-    }
-
-    fn opened(&self) -> anyhow::Result<TrustedFolder> {
-        TrustedFolder::open_or_make(&self.path).map_err(|why| unusable(&self.path, why))
-    }
-
-    fn write(&self, name: &str, document: &impl Serialize) -> anyhow::Result<()> {
-        let bytes = serde_json::to_vec(document)?;
-        self.opened()?.replace(name, &bytes).map_err(|why| unusable(&self.path, why))
+    fn write(&self, name: &str, document: &dyn Document) -> anyhow::Result<()> {
+        let bytes = document.json()?;
+        self.0.made()?.replace(name, bytes.as_bytes()).map_err(|why| self.0.unusable(why))
     }
 
     /// A document; `None` if there is none.
     fn read<T: DeserializeOwned>(&self, name: &str) -> anyhow::Result<Option<T>> {
-        let read = TrustedFolder::open(&self.path).and_then(|folder| folder.read(name));
-        let bytes = match read {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            read => read.map_err(|why| unusable(&self.path, why))?,
-        };
+        let Some(folder) = self.0.begun()? else { return Ok(None) };
+        let bytes = folder.read(name).map_err(|why| self.0.unusable(why))?;
         let Some(bytes) = bytes else { return Ok(None) };
         let unreadable = || {
-            let file = self.path.join(name);
+            let file = self.0.path().join(name);
             let more = if name == BASELINE { ", and take a baseline with sidestep guard init" } else { "" };
             format!("cannot read {}; remove it{more}", file.display())
         };
@@ -165,8 +148,8 @@ impl State {
 
     /// One check-up. Its record lies in the guard's folder for as long as it takes.
     fn check_up(&self) -> anyhow::Result<HistoryEntry> {
-        self.opened()?;
-        let folder = self.path.join(format!("check-{}", std::process::id()));
+        self.0.made()?;
+        let folder = self.0.path().join(format!("check-{}", std::process::id()));
         let words =
             CHECK_UP.iter().map(OsString::from).chain(["--only".into(), ONLY.into(), "--record".into()]);
         let mut run: RunArguments = parsed_alone("run", words.chain([folder.clone().into_os_string()]))?;
@@ -211,9 +194,9 @@ fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Res
     let guard = Guard::new(baseline, allowance(&[], "")).context("a baseline without runs")?;
     state.write(BASELINE, baseline)?;
     // There may be none.
-    let _ = state.opened()?.remove(LEDGER);
+    let _ = state.0.made()?.remove(LEDGER);
     if global.json {
-        output::print(&output::json_printed(baseline)?)
+        output::print_json(baseline)
     } else if global.quiet {
         Ok(())
     } else {
@@ -238,7 +221,6 @@ fn check_ups(state: &State, guard: &Guard<'_>) -> anyhow::Result<Option<Vec<Hist
 }
 
 fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let baseline = state.baseline()?;
     let is_replay = !arguments.records.is_empty();
     let mut ledger = if is_replay { GuardLedger::default() } else { state.ledger() };
@@ -259,7 +241,7 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
         write_atomically(file, metrics::junit(&outcome).as_bytes())?;
     }
     let page = report::guard_page(&outcome);
-    output::print(&arguments.forms.text(&page, &outcome, global)?)?;
+    arguments.forms.print(&page, &outcome, global)?;
     let verdict = outcome.verdict;
     Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }

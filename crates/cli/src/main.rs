@@ -12,18 +12,14 @@ mod flaws;
 mod fleet;
 mod forms;
 mod gate_flags;
-mod global;
 mod guard;
 mod help;
 mod history;
-mod option_values;
+mod options;
 mod outcome;
 mod output;
 mod place;
-mod program_arguments;
 mod progress;
-mod provenance;
-mod record_page;
 mod recording;
 mod selftest;
 mod show;
@@ -37,6 +33,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
+use options::Global;
 use outcome::Outcome;
 
 fn main() -> ExitCode {
@@ -48,26 +45,30 @@ fn main() -> ExitCode {
     if !matches!(command, Command::Toggles(_)) {
         toggles::mention_what_was_left(&global);
     }
-    let result = match command {
-        Command::Run(run) => check_up::run(&run, &global),
-        Command::Machine(machine) => describe::machine(&machine, &global),
-        Command::Show(show) => show::show(&show, &global),
-        Command::Clock(arguments) => clock::clock(&arguments, &global),
-        Command::History(arguments) => history::history(&arguments, &global),
-        Command::Guard(arguments) => guard::guard(&arguments, &global),
-        Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
-        Command::Fleet(arguments) => fleet::fleet(&arguments, &global),
-        Command::Ab(arguments) => ab::ab(&arguments, &global),
-        Command::Bill(arguments) => bill::bill(&arguments, &global),
-        Command::Compare(compare) => compare::compare(&compare, &global),
-        Command::Place(arguments) => place::place(&arguments, &global),
-        Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
-        Command::Simulate(arguments) => simulate::simulate(&arguments, &global),
-        Command::Sockets(arguments) => sockets::sockets(&arguments, &global),
-        Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
-        Command::Workloads(arguments) => workloads::workloads(&arguments, &global),
+    let result = global.ensure_new_page().and_then(|()| run(command, &global));
+    Outcome::of(result).exit_code()
+}
+
+fn run(command: Command, global: &Global) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Run(run) => check_up::run(&run, global),
+        Command::Machine(machine) => describe::machine(&machine, global),
+        Command::Show(show) => show::show(&show, global),
+        Command::Clock(arguments) => clock::clock(&arguments, global),
+        Command::History(arguments) => history::history(&arguments, global),
+        Command::Guard(arguments) => guard::guard(&arguments, global),
+        Command::Flaws(arguments) => flaws::flaws(&arguments, global),
+        Command::Fleet(arguments) => fleet::fleet(&arguments, global),
+        Command::Ab(arguments) => ab::ab(&arguments, global),
+        Command::Bill(arguments) => bill::bill(&arguments, global),
+        Command::Compare(compare) => compare::compare(&compare, global),
+        Command::Place(arguments) => place::place(&arguments, global),
+        Command::Selftest(selftest) => selftest::selftest(&selftest, global),
+        Command::Simulate(arguments) => simulate::simulate(&arguments, global),
+        Command::Sockets(arguments) => sockets::sockets(&arguments, global),
+        Command::Toggles(arguments) => toggles::toggles(&arguments, global),
+        Command::Workloads(arguments) => workloads::workloads(&arguments, global),
         Command::Completions { shell } => usage::completions(shell),
         Command::Man { directory } => usage::man(&directory),
-    };
-    Outcome::of(result).exit_code()
+    }
 }

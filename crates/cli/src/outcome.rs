@@ -10,7 +10,7 @@ use host::live::{self, Signal, ThreadRefused, WriteError};
 use host::state_folder::advice;
 use toggles::ExperimentError;
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::output;
 
 /// Bad use or bad input.
@@ -35,13 +35,13 @@ pub(crate) enum Outcome {
     Interrupted(Signal),
     /// The user has to change something.
     BadInput(anyhow::Error),
-    /// Nothing could be measured, or the result could not be told.
+    /// Nothing could be measured, or the result could not be printed.
     NotMeasured(anyhow::Error),
     /// Something that was switched is not put back.
     LeftChanged(anyhow::Error),
 }
 
-/// Marks errors that are nobody's fault: the machine did not let itself be measured.
+/// Marks errors that are no mistake of the user: the machine did not let itself be measured.
 #[derive(Debug, thiserror::Error)]
 #[error("could not measure")]
 pub(crate) struct CouldNotMeasure;
@@ -70,7 +70,7 @@ impl Outcome {
         }
     }
 
-    /// The same, unless a thread was refused: then part of what was asked for is missing, and the user is told which was first.
+    /// The same, unless a thread was refused: then part of what was asked for is missing, and the first is named.
     pub(crate) fn if_all_started(self) -> Self {
         match (self, live::first_refused()) {
             (Self::Done | Self::Gated | Self::Inconclusive, Some(refused)) => {
@@ -89,7 +89,7 @@ impl Outcome {
                 error.downcast_ref().map_or(Self::Done, |EndedBySignal(signal)| Self::Interrupted(*signal))
             }
             Err(error) if error.is::<output::ReaderGone>() => Self::Done,
-            Err(error) if is_nobodys_fault(&error) => Self::NotMeasured(error),
+            Err(error) if is_of_machine(&error) => Self::NotMeasured(error),
             Err(error) => Self::BadInput(error),
         }
     }
@@ -117,20 +117,15 @@ impl Outcome {
     }
 }
 
-/// A folder of files that are trusted cannot be used. The cause stays in the error: of a full disk nobody is guilty, which the
+/// Something cannot be done with a trusted file or folder. The cause stays in the error: of a full disk nobody is guilty, which the
 /// exit code says.
-pub(crate) fn unusable(folder: &Path, why: io::Error) -> anyhow::Error {
-    cannot("use", folder, why)
-}
-
-/// The same of something else that cannot be done with a trusted file or folder.
 pub(crate) fn cannot(what: &str, path: &Path, why: io::Error) -> anyhow::Error {
     let line = format!("cannot {what} {}: {why}; {}", path.display(), advice(&why, live::effective_root()));
     anyhow::Error::new(why).context(line)
 }
 
 /// True if other arguments would not have helped: the machine did not let itself be measured or switched, or there is no room.
-fn is_nobodys_fault(error: &anyhow::Error) -> bool {
+fn is_of_machine(error: &anyhow::Error) -> bool {
     error.is::<CouldNotMeasure>()
         || error.is::<output::NotWritten>()
         || error.is::<record::EncodeError>()
@@ -162,7 +157,7 @@ fn is_refused_switch(cause: &(dyn Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(SystemWriter(_) | Foreign { .. } | Journal(_) | NotTaken { .. }))
 }
 
-/// An error and its causes in one line; a cause that the line already tells is not told again.
+/// An error and its causes in one line; a cause that the line names already stands there once.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error
@@ -207,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_is_told_already_is_not_told_twice() {
+    fn a_cause_that_is_named_already_is_not_named_twice() {
         let cause = std::io::Error::other("no room");
         let error = anyhow::Error::new(cause).context("cannot write x: no room; choose another place");
         assert_eq!(one_line(&error), "cannot write x: no room; choose another place");

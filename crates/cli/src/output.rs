@@ -9,7 +9,7 @@ use report::{Terminal, is_deceptive};
 use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
-use crate::global::{Colour, Global};
+use crate::options::{Colour, Global};
 
 /// Columns when stdout is no terminal.
 const COLUMNS_WITHOUT_TERMINAL: usize = 80;
@@ -83,6 +83,14 @@ impl<T: Serialize> Document for T {
 /// are one stream stay whole.
 pub(crate) fn json_printed(document: &dyn Document) -> anyhow::Result<String> {
     if io::stdout().is_terminal() { json_text(document) } else { json_line(document) }
+}
+
+/// Prints such a document.
+///
+/// # Errors
+/// As for `print`, or it is no JSON.
+pub(crate) fn print_json(document: &dyn Document) -> anyhow::Result<()> {
+    print(&json_printed(document)?)
 }
 
 /// One JSON document, laid out. Characters that would steer or deceive a terminal stand as escapes: the values stay.
@@ -168,7 +176,7 @@ fn laid_out(json: &str) -> String {
 
 /// Prints one line for people on stderr.
 pub(crate) fn say(line: &str) {
-    // Nobody is left to tell when stderr is closed.
+    // A closed stderr leaves nobody to inform.
     let _ = writeln!(io::stderr(), "{}", harmless(line));
 }
 
@@ -179,11 +187,6 @@ pub(crate) fn complain(line: &str) {
 
 fn is_harmful(c: char) -> bool {
     c.is_control() || is_deceptive(c)
-}
-
-/// A line for stdout that may hold foreign text.
-pub(crate) fn harmless_line(line: &str) -> String {
-    harmless(line) + "\n"
 }
 
 /// Control and direction-changing characters, which may come from a foreign file, as their escapes.

@@ -1,6 +1,5 @@
 //! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
 
-mod arguments;
 mod export;
 mod room;
 mod run_lengths;
@@ -8,10 +7,11 @@ mod running;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clap::Args;
 use experiments::ab::command_subject::{HowToRun, Program};
 use experiments::ab::metric::Metric;
 use experiments::ab::{Rules, Subject, run_factorial};
@@ -20,20 +20,21 @@ use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::arch::no_decoder;
-use host::live::{self, ChildOutput, Ending, write_atomically};
-use machine::{CpuSet, Topology, shell_word};
+use host::live;
+use host::live::{ChildOutput, Ending};
+use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing};
-use toggles::{PinHold, Restored};
+use toggles::{PinHold, Place, Restored};
 
-use crate::ab::{leave_no_folder, prepare_folder};
-use crate::global::Global;
+use crate::forms::Forms;
+use crate::options::{GROUP, Global, ProgramArguments, parse_budget, parse_percent, shell_line};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::progress::ExperimentLine;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
+use crate::store::{self, Folder};
 use crate::toggles::{left_changed, offer_to_mend};
-use crate::{describe, output, store};
-
-pub(crate) use arguments::PlaceArguments;
+use crate::{describe, output};
+use export::Form;
 use room::Room;
 use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_lived, went_on};
 
@@ -49,15 +50,74 @@ const ARMS: f64 = arms::ARMS as f64;
 /// The name of the document in the folder of `--record`.
 const FILE_NAME: &str = "place.json";
 
+/// Options of `place`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArguments {
+    /// Take at most this long, profile included [default: 1m; with --metric-command 25 windows of each of four placements]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Differences up to this are of no practical matter
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2")]
+    pub(crate) margin: f64,
+    /// Run each placement exactly so often, if the budget allows, in place of until the interval is narrow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// What the check-up measured of this machine (a record, or its folder): contention, line transfer
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) check_up: Option<PathBuf>,
+    /// Print the recommended placement for other programs, in place of the page; repeatable; not printed with --json
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Vec<Form>,
+    /// Fix all random choices
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Write place.json, with every run, to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
+    /// The folder of lock and journal
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) state: Option<PathBuf>,
+    /// Place the threads of a process that runs already, and of all that it starts. To compare placements it is put into each of
+    /// them, in some of which it may be several times slower while that window lasts: think before you do so to a live service.
+    /// The threads are free again in the end; if sidestep is killed its watchdog frees them at once, and where that was killed
+    /// too, sidestep toggles revert does
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", GROUP])]
+    pub(crate) pid: Option<u32>,
+    /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
+    #[arg(long, value_name = "COMMAND", requires = "pid", conflicts_with = "command")]
+    pub(crate) metric_command: Option<String>,
+    /// With --pid: how long each placement is looked at in turn
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid", conflicts_with = "command")]
+    pub(crate) window: Duration,
+    /// With --metric-command: go on with a placement under which less than half gets done of what the kernel's gets done; else it is left out
+    /// as soon as three windows of each show that
+    #[arg(long, requires = "metric_command", conflicts_with = "command")]
+    pub(crate) keep_slow: bool,
+    /// With --pid: watch it for so long before anything is decided
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
+    pub(crate) profile: Duration,
+    /// The program and its arguments, after --
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl PlaceArguments {
+    /// Where pins are journalled.
+    pub(crate) fn place(&self) -> Place {
+        self.state.as_ref().map_or_else(Place::of_user, |state| Place { state: state.clone(), tree: None })
+    }
+}
+
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let metric = arguments.program.metric()?;
-    arguments.forms.ensure_writable()?;
-    let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
-    for path in file.iter().chain(&arguments.forms.html) {
-        ensure_writable(path)?;
-    }
+    let folder =
+        arguments.record.as_deref().map(|folder| Folder::of_document(folder, FILE_NAME)).transpose()?;
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
     let cores = check_up.map(|record| record.cores).unwrap_or_default();
     let machine = describe::live_machine();
@@ -71,7 +131,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         cores: &cores,
         allowed: &allowed,
         seed,
-        file,
+        folder,
         global,
     };
     let (result, unfreed) = match arguments.pid {
@@ -95,7 +155,7 @@ struct Request<'a> {
     allowed: &'a CpuSet,
     seed: u64,
     /// Where the document goes.
-    file: Option<PathBuf>,
+    folder: Option<Folder>,
     global: &'a Global,
 }
 
@@ -156,11 +216,6 @@ fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>
     }
 }
 
-/// The command as a shell would have to be given it.
-fn command_line(command: &[OsString]) -> String {
-    command.iter().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
-}
-
 /// The whole experiment on a command.
 fn tried(
     request: &Request<'_>,
@@ -171,7 +226,7 @@ fn tried(
     let (profile, sharing) = subject.profile()?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
-    let mut setting = room.setting(command_line(command), &profile.census);
+    let mut setting = room.setting(shell_line(command), &profile.census);
     // Where there is one CPU it does not matter how soon threads are gone.
     let short_lived = || too_short_lived(&profile).filter(|_| room.too_small().is_none());
     let went_on = went_on(&profile.left_behind);
@@ -258,20 +313,26 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.file.as_ref().map(|_| json_text(&found)).transpose()?;
+    let document = request.folder.as_ref().map(|_| output::json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
-    let printed = tell(&shown, request.arguments, global);
+    let printed = print_result(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
-    if let Some(outcome) = is_left_changed(printed, saved, unfreed)? {
-        return Ok(outcome);
+    // Threads that are still bound are worse than any error in that.
+    if !unfreed.is_empty() {
+        for error in [printed.err(), saved.err()].into_iter().flatten() {
+            output::complain(&error.to_string());
+        }
+        return Ok(left_changed());
     }
+    saved?;
+    printed?;
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
     let is_failing = shown.ended == Some(Ended::Failing) || shown.aa.contaminated;
-    let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
+    let is_decided = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
     let is_tried = shown.unseen.is_none() && !(shown.arms.is_empty() && shown.ended.is_some());
-    let is_known = shown.recommended.is_some() || (is_told && is_tried);
+    let is_known = shown.recommended.is_some() || (is_decided && is_tried);
     Ok(if is_failing {
         Outcome::Inconclusive
     } else {
@@ -279,26 +340,9 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     })
 }
 
-/// What became of a result that is printed and written; threads that are still bound are worse than any error in that.
-fn is_left_changed(
-    printed: anyhow::Result<()>,
-    saved: anyhow::Result<()>,
-    unfreed: &[Restored],
-) -> anyhow::Result<Option<Outcome>> {
-    if !unfreed.is_empty() {
-        for error in [printed.err(), saved.err()].into_iter().flatten() {
-            output::complain(&error.to_string());
-        }
-        return Ok(Some(left_changed()));
-    }
-    saved?;
-    printed?;
-    Ok(None)
-}
-
-fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
+fn print_result(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
     if global.json {
-        output::print(&output::json_printed(shown)?)
+        output::print_json(shown)
     } else if !arguments.export.is_empty() {
         let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
         output::print_lines(&exported.collect::<String>())?;
@@ -310,36 +354,12 @@ fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> an
 }
 
 fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -> anyhow::Result<()> {
-    let document = request.file.as_ref().zip(document);
-    let recorded = document.map_or(Ok(()), |(file, text)| {
-        write_atomically(file, text.as_bytes()).map_err(unlucky).inspect_err(|_| leave_no_folder(file))
-    });
+    let document = request.folder.as_ref().zip(document);
+    let recorded = document.map_or(Ok(()), |(folder, text)| folder.write_document(&text).map_err(unlucky));
     let arguments = request.arguments;
     let page = report::place_page(shown);
     arguments.forms.write_files(&page).map_err(unlucky)?;
     recorded
-}
-
-/// Matrices over more threads have no line per number: a cell takes 50 bytes, and three times as many with line breaks and blanks, which
-/// would be 12 MB for 256 threads.
-const THREADS_INDENTED: usize = 64;
-
-/// The document, on one line if its matrices are large.
-///
-/// # Errors
-/// As for `output::json_text`.
-fn json_text(found: &PlaceOutcome) -> anyhow::Result<String> {
-    let threads = found.sharing.as_ref().map_or(0, |sharing| sharing.threads.len());
-    if threads > THREADS_INDENTED { output::json_line(found) } else { output::json_text(found) }
-}
-
-/// Creates a file of a few bytes and removes it again.
-///
-/// # Errors
-/// What the kernel says, with the file and the option.
-fn ensure_writable(path: &Path) -> anyhow::Result<()> {
-    write_atomically(path, b"tried\n")?;
-    std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// Bad luck, not bad input: the file could be written at the start.
@@ -349,28 +369,13 @@ fn unlucky(error: impl Display) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use experiments::place::arms::Arms;
-    use record::{Sharing, SharingThread};
 
     use super::*;
 
     #[test]
-    fn a_budget_that_can_show_nothing_is_told_what_would() {
+    fn a_budget_that_can_show_nothing_is_answered_by_what_would() {
         let budget = Duration::from_secs(60);
         assert_eq!(too_short(0.5, budget), None);
         assert!(too_short(1.0, budget).is_some_and(|note| note.contains("--budget 76s")));
-    }
-
-    #[test]
-    fn large_matrices_are_on_one_line_and_the_document_is_the_same() {
-        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
-        for (threads, is_one_line) in [(64, false), (65, true)] {
-            let threads = vec![SharingThread::default(); threads];
-            let sharing = Some(Sharing { threads, ..Sharing::default() });
-            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
-            let text = json_text(&found).expect("it can be written");
-            assert_eq!(text.lines().count() == 1, is_one_line);
-            assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The line at the foot of the terminal that shows progress, on a terminal only: of probes, of an experiment, of a bill, of a boot.
+//! The line at the foot of the terminal that shows progress, on a terminal only: of probes, of an experiment, of a bill.
 
 use std::time::{Duration, Instant};
 
@@ -97,17 +97,17 @@ impl ab::Progress for ExperimentLine {
         if !self.is_estimated {
             return Some(estimate.budget_s);
         }
-        let told = estimate_text(estimate);
+        let needed = estimate_text(estimate);
         if !estimate.is_affordable() {
             self.refused = Some(format!(
-                "cannot show an interval within {:.0} s: {told}; give --budget {:.0}s, or a shorter task",
+                "cannot show an interval within {:.0} s: {needed}; give --budget {:.0}s, or a shorter task",
                 estimate.budget_s,
                 estimate.budget_needed_s()
             ));
             return None;
         }
         if !self.quiet {
-            self.bar.suspend(|| output::say(&format!("{told}; the budget is {:.0} s", estimate.budget_s)));
+            self.bar.suspend(|| output::say(&format!("{needed}; the budget is {:.0} s", estimate.budget_s)));
         }
         Some(estimate.budget_s)
     }
@@ -199,33 +199,11 @@ impl BillLine {
     }
 }
 
-/// The line of a boot that settles and is measured.
-pub(crate) struct BootLine {
-    bar: ProgressBar,
-    called: String,
-}
-
-impl BootLine {
-    /// A line for a boot; it draws on stderr if that is a terminal and the user did not ask for quiet.
-    pub(crate) fn new(called: &str, quiet: bool) -> Self {
-        Self { bar: bar(quiet, "{msg}"), called: called.to_owned() }
-    }
-
-    /// Says what it does.
-    pub(crate) fn say(&self, what: &str) {
-        self.bar.set_message(format!("{}: {what}", self.called));
-        self.bar.tick();
-    }
-
-    /// Takes the line away.
-    pub(crate) fn end(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl visit::Standing for BootLine {
-    fn trials(&mut self, done: usize, wanted: usize) {
-        self.say(&format!("{done} of {wanted} trials"));
+impl visit::Standing for ProgressLine {
+    fn trials(&mut self, done: usize, of: usize) {
+        self.0.set_prefix(String::new());
+        self.0.set_message(format!("{done} of {of} trials"));
+        self.update(done as f64 / of.max(1) as f64);
     }
 }
 

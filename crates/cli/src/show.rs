@@ -1,6 +1,6 @@
 //! `sidestep show`: a record or another saved document again, as summary, report, table or figure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
@@ -10,9 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::forms::Words;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
-use crate::record_page::{self, without_raw};
+use crate::output::Document;
+use crate::recording::{self, without_raw};
 use crate::{forms, output, store};
 
 /// Options of `show`.
@@ -37,51 +38,44 @@ pub(crate) struct ShowArguments {
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
     let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
     let (file, bytes) = store::read(&arguments.record)?;
-    if let Some((document, page)) = page_of(&bytes).with_context(|| cannot_use(&file))? {
+    let cannot_use = || format!("cannot use {}", file.display());
+    if let Some((document, page)) = page_of(&bytes).with_context(cannot_use)? {
         anyhow::ensure!(
             figure.is_none(),
             "{} has no figures of its own; --svg is for records",
             file.display()
         );
-        output::print(&document_text(arguments, global, &document, &page)?)?;
+        output::print(&text(arguments, [&page, &page], &document, global)?)?;
         return Ok(Outcome::Done);
     }
-    let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
+    let mut record = record::decode(&bytes).with_context(cannot_use)?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
     diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
-        report::figure_svg(&record, record_page::socket_account(&record).as_ref(), figure)
+        report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
-    } else if arguments.html {
-        record_page::page(&record, &arguments.record).html()
-    } else if arguments.csv {
-        forms::tables(&report::results_page(&record))
     } else {
-        let page = record_page::page(&record, &arguments.record);
-        arguments.words.text(&page, &without_raw(record.clone()), global)?
+        let pages = [&recording::page(&record, &arguments.record), &report::results_page(&record)];
+        text(arguments, pages, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
-    Ok(record_page::verdict(&record, global))
+    Ok(recording::verdict(&record, global))
 }
 
-fn cannot_use(file: &Path) -> String {
-    format!("cannot use {}", file.display())
-}
-
-/// A document that is no record, in the form asked for.
-fn document_text(
+/// A page and the one whose tables are its CSV, in the form asked for.
+fn text(
     arguments: &ShowArguments,
+    [page, tables]: [&Page; 2],
+    document: &dyn Document,
     global: &Global,
-    document: &Value,
-    page: &Page,
 ) -> anyhow::Result<String> {
     if arguments.html {
-        return Ok(page.html());
+        Ok(page.html())
+    } else if arguments.csv {
+        Ok(forms::tables(tables))
+    } else {
+        arguments.words.text(page, document, global)
     }
-    if arguments.csv {
-        return Ok(forms::tables(page));
-    }
-    arguments.words.text(page, document, global)
 }
 
 fn figure_named(name: &str) -> anyhow::Result<Figure> {
@@ -98,7 +92,6 @@ struct Kind {
     name: &'static str,
     /// A field at its top that no other kind has.
     field: &'static str,
-    /// Its page.
     page: fn(&Value) -> Result<Page, FieldError>,
 }
 

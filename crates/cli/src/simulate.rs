@@ -1,36 +1,38 @@
 //! `sidestep simulate`: a modelled machine: one of those that come with sidestep, or one of a file.
 
-mod counters;
-mod sockets;
 mod threads;
 
 use std::path::Path;
 
+use anyhow::Context;
 use clap::Args;
 use machine::Hertz;
-use models::memory::{self, MemoryMachine, Scope, Simulation};
-use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine};
+use models::interconnect::{SocketMachine, Variant};
+use models::memory::{MemoryMachine, Scope};
+use models::tsc::{Governor, TscMachine, Workload};
+use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine, memory, tsc};
 use report::{MemoryView, Page};
 
-use crate::forms::{self, Forms};
-use crate::global::Global;
+use crate::forms::Forms;
+use crate::options::{Global, named};
 use crate::outcome::Outcome;
 use crate::output::Document;
-use crate::{output, store};
+use crate::store;
 
 /// A machine file is some kilobytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Clocks outside of this are typing errors, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 
-/// Options of `simulate`. Its `--csv` prints, as it always did, and makes files only with `=DIR`.
+/// Shorter runs show nothing, longer ones take minutes.
+const SECONDS_RANGE: std::ops::RangeInclusive<f64> = 1.0..=3600.0;
+/// A simulation of counters for which nothing was asked: long enough for many changes of frequency.
+const SECONDS: f64 = 60.0;
+/// Seed of a simulation for which none was asked.
+const SEED: u64 = 1;
+
+/// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
-#[command(mut_arg("csv", |csv| csv
-    .num_args(0..=1)
-    .require_equals(true)
-    .default_missing_value(forms::STDOUT)
-    .conflicts_with("json")
-    .help("Print each table as CSV; with =DIR also write each as a file into this folder")))]
 pub(crate) struct SimulateArguments {
     /// A machine that comes with sidestep (--help lists them), or a file of your own (TOML)
     #[arg(value_name = "MACHINE|FILE.toml", long_help = MACHINES)]
@@ -48,9 +50,9 @@ pub(crate) struct SimulateArguments {
     #[command(flatten)]
     memory: MemoryArguments,
     #[command(flatten)]
-    sockets: sockets::SocketArguments,
+    sockets: SocketArguments,
     #[command(flatten)]
-    scenario: counters::ScenarioArguments,
+    scenario: ScenarioArguments,
 }
 
 /// All machines by what is simulated of them. Lines of the list are kept as they are: none is longer than 80 columns leave.
@@ -87,85 +89,182 @@ struct MemoryArguments {
     nb_clock: Option<Hertz>,
 }
 
+/// Options of machines of linked sockets.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Linked sockets (x6440-8380 and its relatives)")]
+struct SocketArguments {
+    /// A link more between two sockets, such as 0-3
+    #[arg(long, value_name = "A-B", value_parser = link)]
+    add_link: Vec<[usize; 2]>,
+    /// A link less
+    #[arg(long, value_name = "A-B", value_parser = link)]
+    remove_link: Vec<[usize; 2]>,
+    /// The four sockets in a square, as on boards that leave links unused
+    #[arg(long)]
+    square: bool,
+    /// A directory that spares local reads the snoops (HT Assist)
+    #[arg(long)]
+    snoop_filter: bool,
+    /// Another clock of the cores, such as 2.7GHz
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
+    clock: Option<Hertz>,
+}
+
+/// Options of machines whose counters drift.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Counters of time (k8-opteron)")]
+struct ScenarioArguments {
+    /// Who sets the frequency: performance, powersave, ondemand, walk
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Governor::ALL, Governor::name, text))]
+    governor: Option<Governor>,
+    /// What the cores do: busy, idle, one-busy, bursts
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Workload::ALL, Workload::name, text))]
+    workload: Option<Workload>,
+    /// How long, in seconds; 60 unless given
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    seconds: Option<f64>,
+}
+
+/// Machines that an option belongs to: of which kinds they are, and how they are called.
+type Owners = (&'static [MachineKind], &'static str);
+
+const SOCKETS: Owners = (&[MachineKind::Sockets], "machines of linked sockets, such as x6440-8380");
+const MEMORY: Owners = (&[MachineKind::Memory], "machines whose memory is simulated");
+const THREADS: Owners = (&[MachineKind::Threads], "machines with threads, such as fx-8150");
+const COUNTERS: Owners = (&[MachineKind::Counters], "machines whose counters drift, such as k8-opteron");
+const RANDOM: Owners = (
+    &[MachineKind::Threads, MachineKind::Counters],
+    "machines on which something is drawn, such as fx-8150 and k8-opteron",
+);
+
 impl SimulateArguments {
     /// Refuses an option that was given and belongs to machines of another kind: nothing would come of it.
     fn ensure_own(&self, machine: &str, kind: MachineKind) -> anyhow::Result<()> {
-        use MachineKind::{Clusters, Counters, Memory, Sockets, Threads};
-        let memory = &self.memory;
-        let of_memory = [
-            ("--workaround", memory.workaround.is_some()),
-            ("--bandwidth", memory.bandwidth),
-            ("--latency", memory.latency),
-            ("--surface", memory.surface),
-            ("--nb-clock", memory.nb_clock.is_some()),
+        let Self { memory, sockets, threads, scenario, seed, .. } = self;
+        let options: [(&str, bool, Owners); 18] = [
+            ("--add-link", !sockets.add_link.is_empty(), SOCKETS),
+            ("--remove-link", !sockets.remove_link.is_empty(), SOCKETS),
+            ("--square", sockets.square, SOCKETS),
+            ("--snoop-filter", sockets.snoop_filter, SOCKETS),
+            ("--clock", sockets.clock.is_some(), SOCKETS),
+            ("--workaround", memory.workaround.is_some(), MEMORY),
+            ("--bandwidth", memory.bandwidth, MEMORY),
+            ("--latency", memory.latency, MEMORY),
+            ("--surface", memory.surface, MEMORY),
+            ("--nb-clock", memory.nb_clock.is_some(), MEMORY),
+            ("--threads", threads.threads.is_some(), THREADS),
+            ("--policy", threads.policy.is_some(), THREADS),
+            ("--sharing", threads.sharing.is_some(), THREADS),
+            ("--load", threads.load.is_some(), THREADS),
+            ("--seed", seed.is_some(), RANDOM),
+            ("--governor", scenario.governor.is_some(), COUNTERS),
+            ("--workload", scenario.workload.is_some(), COUNTERS),
+            ("--seconds", scenario.seconds.is_some(), COUNTERS),
         ];
-        let of_memory = of_memory.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
-        let of_seed = self.seed.map(|_| "--seed");
+        let foreign = |(_, is_given, (kinds, _)): &(&str, bool, Owners)| *is_given && !kinds.contains(&kind);
+        let Some((flag, _, (_, owners))) = options.into_iter().find(foreign) else { return Ok(()) };
         let has = match kind {
-            Memory => String::new(),
-            Sockets => format!("; {machine} has sockets"),
-            Clusters => format!("; {machine} has clusters"),
-            Counters => format!("; {machine} has counters"),
-            Threads => format!("; {machine} has threads"),
+            MachineKind::Memory => "a memory",
+            MachineKind::Sockets => "sockets",
+            MachineKind::Clusters => "clusters",
+            MachineKind::Counters => "counters",
+            MachineKind::Threads => "threads",
         };
-        let owners: [(Option<&str>, &[MachineKind], &str, &str); 5] = [
-            (self.sockets.given(), &[Sockets], "machines of linked sockets, such as x6440-8380", ""),
-            (of_memory, &[Memory], "machines whose memory is simulated", &has),
-            (self.threads.given(), &[Threads], "machines with threads, such as fx-8150", &has),
-            (
-                of_seed,
-                &[Threads, Counters],
-                "machines on which something is drawn, such as fx-8150 and k8-opteron",
-                "",
-            ),
-            (self.scenario.given(), &[Counters], "machines whose counters drift, such as k8-opteron", ""),
-        ];
-        for (flag, kinds, owner, has) in owners {
-            if let Some(flag) = flag.filter(|_| !kinds.contains(&kind)) {
-                anyhow::bail!("{flag} belongs to {owner}{has}");
-            }
-        }
-        Ok(())
+        anyhow::bail!("{flag} belongs to {owners}; {machine} has {has}")
     }
 }
 
+/// A simulation as a document, and its page.
+type Simulated = (Box<dyn Document>, Page);
+
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let machine = &arguments.machine;
     let (text, file) = read(machine)?;
     let kind = MachineKind::of(&text);
     arguments.ensure_own(machine, kind)?;
-    match kind {
-        MachineKind::Memory => {
-            print_memory(&of_description(models::parse(&text, &file)?, arguments)?, arguments, global)
-        }
-        MachineKind::Sockets => sockets::simulate(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Counters => counters::simulate(&models::parse(&text, &file)?, arguments, global),
-        MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments, global),
-    }
+    let (simulation, page) = match kind {
+        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,
+        MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
+    };
+    arguments.forms.print(&page, &*simulation, global)?;
+    Ok(Outcome::Done)
+}
+
+/// What each socket gets, why, and what other links would give.
+fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
+    let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
+    let given = &arguments.sockets;
+    let variant = Variant {
+        add: given.add_link.clone(),
+        remove: given.remove_link.clone(),
+        square: given.square,
+        snoop_filter: given.snoop_filter,
+        core_hz: given.clock,
+    };
+    let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
+    let page = report::linked_sockets_page(&simulation);
+    Ok((Box::new(simulation), page))
+}
+
+/// The machines whose published numbers are fitted together with those of this one.
+fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
+    let published = machine.published.len();
+    anyhow::ensure!(
+        published > 2 && machine.stream.is_some(),
+        "--fit: {} holds {published} published numbers; the two parameters need three or more",
+        machine.name
+    );
+    let sibling = |name: &String| {
+        models::known(name).with_context(|| {
+            format!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name)
+        })
+    };
+    machine.siblings.iter().map(sibling).collect()
+}
+
+/// Counters that drift, and what each remedy does.
+fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
+    anyhow::ensure!(
+        !arguments.fit,
+        "--fit: {} holds no published number; there is nothing to fit to",
+        machine.name
+    );
+    let given = &arguments.scenario;
+    let scenario = tsc::Scenario {
+        governor: given.governor.unwrap_or(Governor::Ondemand),
+        workload: given.workload.unwrap_or(Workload::Bursts),
+        seconds: given.seconds.unwrap_or(SECONDS),
+        seed: arguments.seed.unwrap_or(SEED),
+    };
+    let simulation = tsc::simulate(machine, scenario);
+    let page = report::drift_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
 /// What a read costs between the clusters of a die.
 fn clusters(
     machine: &interconnect::ClusterMachine,
     arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Simulated> {
     anyhow::ensure!(
         !arguments.fit || machine.published.is_some(),
         "--fit: {} holds no published matrix; there is nothing to fit to",
         machine.name
     );
     let simulation = interconnect::simulate_clusters(machine, arguments.fit);
-    tell(&simulation, &report::clusters_page(&simulation), arguments, global)
+    let page = report::clusters_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
-/// A machine of ours or of a file.
-fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
-    state(arguments.memory.workaround.as_deref(), &machine.workaround.id)?;
-    if let Some(clock) = arguments.memory.nb_clock {
+/// A memory with and without its workaround.
+fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
+    let given = &arguments.memory;
+    let workaround = state(given.workaround.as_deref(), &machine.workaround.id)?;
+    if let Some(clock) = given.nb_clock {
         machine.set_northbridge_hz(clock);
     }
     anyhow::ensure!(
@@ -173,44 +272,17 @@ fn of_description(mut machine: MemoryMachine, arguments: &SimulateArguments) -> 
         "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
         arguments.machine
     );
-    Ok(memory::simulate(&machine, scope(arguments)))
-}
-
-/// What is simulated for the form asked for.
-fn scope(arguments: &SimulateArguments) -> Scope {
-    let page = arguments.forms.html.is_some();
-    Scope {
-        bandwidth: arguments.memory.bandwidth || page,
-        surface: arguments.memory.surface || page,
+    let has_page = arguments.forms.html.is_some();
+    let scope = Scope {
+        bandwidth: given.bandwidth || has_page,
+        surface: given.surface || has_page,
         fit: arguments.fit,
-    }
-}
-
-/// Prints a simulated memory in the form asked for.
-fn print_memory(
-    simulation: &Simulation,
-    arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
-    let view = MemoryView {
-        workaround: state(arguments.memory.workaround.as_deref(), &simulation.workaround)?,
-        strides: arguments.memory.latency,
-        bandwidth: arguments.memory.bandwidth,
-        surface: arguments.memory.surface,
     };
-    tell(simulation, &report::memory_page(simulation, view), arguments, global)
-}
-
-/// Writes the files and prints in the form asked for.
-fn tell(
-    simulation: &dyn Document,
-    page: &Page,
-    arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
-    arguments.forms.write_files(page)?;
-    output::print(&arguments.forms.printed(page, simulation, global)?)?;
-    Ok(Outcome::Done)
+    let simulation = memory::simulate(&machine, scope);
+    let view =
+        MemoryView { workaround, strides: given.latency, bandwidth: given.bandwidth, surface: given.surface };
+    let page = report::memory_page(&simulation, view);
+    Ok((Box::new(simulation), page))
 }
 
 /// Text and file of a machine of ours, or of the file of that name.
@@ -243,12 +315,6 @@ fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
     }
 }
 
-/// The one of that name.
-fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
-    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
-    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
-}
-
 /// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.
 fn parse_clock(text: &str) -> Result<Hertz, String> {
     let lower = text.trim().to_ascii_lowercase();
@@ -260,6 +326,19 @@ fn parse_clock(text: &str) -> Result<Hertz, String> {
         Some(_) => Err("give between 1MHz and 100GHz".to_owned()),
         None => Err("give a clock such as 1.8GHz or 1800MHz".to_owned()),
     }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.trim_end_matches('s').parse::<f64>().ok();
+    let range = || format!("give {} to {} seconds", SECONDS_RANGE.start(), SECONDS_RANGE.end());
+    seconds.filter(|seconds| SECONDS_RANGE.contains(seconds)).ok_or_else(range)
+}
+
+/// Reads `0-3`.
+fn link(text: &str) -> Result<[usize; 2], String> {
+    let ends = text.split_once('-');
+    let ends = ends.and_then(|(from, to)| Some([from.trim().parse().ok()?, to.trim().parse().ok()?]));
+    ends.ok_or_else(|| "give two sockets such as 0-3".to_owned())
 }
 
 #[cfg(test)]
@@ -290,6 +369,25 @@ mod tests {
         }
         for text in ["", "1.8", "GHz", "nanGHz", "-1GHz", "1e9GHz", "infMHz", "ä"] {
             assert!(parse_clock(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_and_seconds_are_read() {
+        assert_eq!(named(&Governor::ALL, Governor::name, "walk"), Ok(Governor::Walk));
+        let unknown = named(&Workload::ALL, Workload::name, "sleepy");
+        assert!(unknown.is_err_and(|error| error.contains("one-busy")));
+        assert_eq!(seconds("5s"), Ok(5.0));
+        for text in ["", "0", "nan", "1e9", "-5"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_two_sockets() {
+        assert_eq!(link("0-3"), Ok([0, 3]));
+        for text in ["", "3", "0-", "a-b", "0-3-1", "-1-2", "0-99999999999999999999"] {
+            assert!(link(text).is_err(), "{text}");
         }
     }
 }

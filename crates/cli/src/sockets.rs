@@ -3,7 +3,6 @@
 mod explain;
 mod firmware;
 mod infer;
-mod matrix;
 mod measure;
 
 use clap::{Args, Subcommand};
@@ -15,7 +14,7 @@ use machine::Machine;
 use measure::MeasureArguments;
 use record::SocketLinks;
 
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 
 /// Options of `sockets`.

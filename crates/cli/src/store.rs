@@ -1,15 +1,22 @@
 //! Records on disk: a new folder per run, written whole, and read back with one clear line when that fails.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use host::TrustedFolder;
 use host::live::{create_atomically, create_directory_anew, utc_now, write_atomically};
 use record::{Encoding, Record, decode, encode};
+use toggles::Place;
+
+use crate::outcome::cannot;
 
 /// Names of the record in a folder, in the order they are looked for.
 const RECORD_NAMES: [&str; 2] = ["record.json", "record.json.zst"];
+
+/// The name of the report beside it.
+const REPORT_NAME: &str = "report.html";
 
 /// More runs of one node than this within one second are not runs.
 const RUNS_OF_ONE_SECOND: u32 = 1000;
@@ -27,25 +34,19 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes the folder before anything is measured: a run that cannot be kept should not start. A folder that the
     /// user named may exist as long as it holds no run; nothing is ever overwritten.
-    pub(crate) fn create(wanted: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
+    pub(crate) fn create(asked: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
         let encoding = if zstd { Encoding::Zstd } else { Encoding::Json };
-        let Some(wanted) = wanted else {
-            let time: String =
-                utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
-            let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
-            return Ok(Self::of_run(path, encoding));
+        let Some(asked) = asked else {
+            return Ok(Self::of_run(new_folder()?, encoding));
         };
-        fs::create_dir_all(wanted).with_context(|| {
-            format!("cannot create {}; choose another place with --record DIR", wanted.display())
-        })?;
-        for name in RECORD_NAMES.iter().chain(&["report.html"]) {
-            anyhow::ensure!(
-                !wanted.join(name).exists(),
-                "{} already holds {name}; choose another place with --record DIR",
-                wanted.display()
-            );
-        }
-        Ok(Self::of_run(wanted.to_owned(), encoding))
+        prepare(asked, &[RECORD_NAMES[0], RECORD_NAMES[1], REPORT_NAME])?;
+        Ok(Self::of_run(asked.to_owned(), encoding))
+    }
+
+    /// The same for one document that is no record.
+    pub(crate) fn of_document(asked: &Path, name: &str) -> anyhow::Result<Self> {
+        prepare(asked, &[name])?;
+        Ok(Self { path: asked.to_owned(), record: asked.join(name), encoding: Encoding::Json })
     }
 
     fn of_run(path: PathBuf, encoding: Encoding) -> Self {
@@ -84,7 +85,7 @@ impl Folder {
 
     /// Where the report goes.
     pub(crate) fn report_path(&self) -> PathBuf {
-        self.path.join("report.html")
+        self.path.join(REPORT_NAME)
     }
 
     /// Writes the record, replacing the one of an earlier step of this run. When there is no room for it, the raw
@@ -101,6 +102,11 @@ impl Folder {
         }
     }
 
+    /// Writes a document that is no record.
+    pub(crate) fn write_document(&self, text: &str) -> anyhow::Result<()> {
+        Ok(write_atomically(&self.record, text.as_bytes()).inspect_err(|_| self.remove_if_empty())?)
+    }
+
     /// Writes the report.
     pub(crate) fn write_report(&self, html: &str) -> anyhow::Result<()> {
         Ok(write_atomically(&self.report_path(), html.as_bytes())?)
@@ -110,6 +116,68 @@ impl Folder {
     pub(crate) fn remove_if_empty(&self) {
         // Not empty is the normal case, and then it stays.
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// A folder of what is kept from one command to the next, below the state of this user unless another is named. Its files are judged
+/// like all that is trusted.
+#[derive(Debug)]
+pub(crate) struct KeptFolder {
+    path: PathBuf,
+}
+
+impl KeptFolder {
+    /// That of this name, or the one that was named.
+    pub(crate) fn below(name: &str, named: Option<&Path>) -> Self {
+        Self { path: named.map_or_else(|| Place::of_user().state.join(name), Path::to_owned) }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder, made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made, or another user could write to it.
+    pub(crate) fn made(&self) -> anyhow::Result<TrustedFolder> {
+        TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(why))
+    }
+
+    /// The folder; `None` where nobody has begun it.
+    ///
+    /// # Errors
+    /// As for `made`.
+    pub(crate) fn begun(&self) -> anyhow::Result<Option<TrustedFolder>> {
+        match TrustedFolder::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some).map_err(|why| self.unusable(why)),
+        }
+    }
+
+    /// That it cannot be used.
+    pub(crate) fn unusable(&self, why: io::Error) -> anyhow::Error {
+        cannot("use", &self.path, why)
+    }
+}
+
+/// Makes a folder that is called by the present time.
+pub(crate) fn new_folder() -> anyhow::Result<PathBuf> {
+    let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
+    Ok(create_directory_anew(Path::new(&format!("sidestep-{time}")))?)
+}
+
+/// Makes the folder of --record, in which none of these files is: nothing is ever overwritten.
+fn prepare(folder: &Path, names: &[&str]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| {
+        format!("cannot create {}; choose another place with --record DIR", folder.display())
+    })?;
+    match names.iter().find(|name| folder.join(name).exists()) {
+        Some(name) => {
+            anyhow::bail!("{} already holds {name}; choose another place with --record DIR", folder.display())
+        }
+        None => Ok(()),
     }
 }
 
@@ -182,5 +250,15 @@ mod tests {
         assert_eq!(read_bounded(&file, 4097, "record").expect("as large as allowed").len(), 4097);
         let error = read_bounded(&file, 4096, "record").expect_err("one byte too many");
         assert!(error.to_string().contains("larger than any record, 4 KiB"), "{error}");
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_written_leaves_no_folder() {
+        let above = tempfile::tempdir().expect("a temporary folder");
+        let path = above.path().join("kept");
+        // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
+        let folder = Folder::of_document(&path, &"n".repeat(300)).expect("a folder");
+        assert!(path.is_dir() && folder.write_document("1").is_err());
+        assert!(above.path().exists() && !path.exists());
     }
 }

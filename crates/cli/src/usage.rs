@@ -128,7 +128,7 @@ mod tests {
             ("clock check --nonsense", "sidestep clock check", None),
             ("--nonsense", "sidestep", None),
             ("clok check", "sidestep", Some("clock")),
-            ("toggles lst", "sidestep toggles", Some("list")),
+            ("toggles sow", "sidestep toggles", Some("show")),
             ("ab --togle thp", "sidestep ab", Some("--toggle")),
             ("simulate fx-8150 --gate", "sidestep simulate", None),
             // Of a value clap does not say whose it is.

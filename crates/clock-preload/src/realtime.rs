@@ -18,7 +18,7 @@ const HIGH_DESCRIPTOR: libc::c_int = 900;
 const READINGS: usize = 32;
 /// Of which the shorter half counts.
 const COUNTED: i64 = 16;
-/// A difference this far from the known one is a step even if no timer told of it, in nanoseconds: more than readings of a
+/// A difference this far from the known one is a step even if no timer reported it, in nanoseconds: more than readings of a
 /// thread that was interrupted are averaged to, less than what anybody sets a clock by.
 const STEP_NS: u64 = 2_000;
 
@@ -52,7 +52,7 @@ impl Realtime {
     /// Looks for a step, and takes the new difference.
     pub(crate) fn look(&self) {
         let timer = self.timer.load(Ordering::Relaxed);
-        let told = match ask(timer) {
+        let was_set = match ask(timer) {
             Answer::Set => true,
             Answer::Quiet => return,
             Answer::Lost => {
@@ -61,11 +61,11 @@ impl Realtime {
             }
         };
         let Some(ahead_ns) = measure() else { return };
-        if told || ahead_ns.abs_diff(self.ahead_ns()) > STEP_NS {
+        if was_set || ahead_ns.abs_diff(self.ahead_ns()) > STEP_NS {
             self.ahead_ns.store(ahead_ns, Ordering::Relaxed);
             self.steps.fetch_add(1, Ordering::Relaxed);
         }
-        if told {
+        if was_set {
             arm(timer);
         }
     }
@@ -98,7 +98,7 @@ fn ask(timer: libc::c_int) -> Answer {
     // SAFETY: the setting is ours to fill.
     let status = unsafe { libc::timerfd_gettime(timer, &raw mut setting) };
     let now = kernel::seconds();
-    // The time left to a deadline that only we set; a clock that was set moves it, which the read below then tells.
+    // The time left to a deadline that only we set; a clock that was set moves it, which the read below then reports.
     if status != 0 || setting.it_value.tv_sec == 0 || setting.it_value.tv_sec.abs_diff(FAR_SECONDS - now) > 1
     {
         return Answer::Lost;

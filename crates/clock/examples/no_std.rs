@@ -1,8 +1,9 @@
 //! The slot and its arithmetic without the standard library: what a kernel or a hypervisor takes to publish time.
 #![no_std]
 
-#[path = "../src/atomics.rs"]
-mod atomics;
+mod atomics {
+    pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
 #[path = "../src/discipline.rs"]
 pub mod discipline;
 #[path = "../src/slot.rs"]

@@ -157,10 +157,10 @@ impl Way {
 mod tests {
     use super::*;
     use crate::calibrator::Timing;
-    use crate::features::Features;
     use crate::hardware::start_calibrator;
     use crate::platform::possible_cpu_count;
     use crate::source::CounterDenied;
+    use crate::stamp::Features;
     use crate::stamp::StampMethod;
     use crate::stamper::Stamper;
 

@@ -1,4 +1,5 @@
-//! The instruments of this machine, and the thread that keeps an engine.
+//! The instruments of this machine, also with software faults in its counters, which prove that the clock mends them; and the thread
+//! that keeps an engine.
 
 use std::thread;
 use std::time::Duration;
@@ -7,12 +8,11 @@ use crate::calibrator::{Calibrator, Timing};
 use crate::disruption::Surroundings;
 use crate::engine::{Engine, Instruments};
 use crate::exchange::{Exchange, ExchangeLimits, Exchanged, Side};
-use crate::features::Features;
+use crate::fault::FaultedCounter;
 use crate::kernel_clock::{KernelClock, Timescale};
-use crate::own_thread::{MaskedSignals, allowed_cpus, confine, pin};
-use crate::platform::VmClock;
+use crate::platform::{MaskedSignals, VmClock, allowed_cpus, confine, pin};
 use crate::source::{CounterSource, NoCounter, TimeStampCounter};
-use crate::stamp::Stamp;
+use crate::stamp::{Features, Stamp};
 use crate::stamper::Stamper;
 
 /// The counters of this machine against `CLOCK_MONOTONIC_RAW`.
@@ -128,4 +128,46 @@ pub fn start_calibrator<I: Instruments + 'static>(
     let started = thread::Builder::new().name("sidestep-clock".into()).spawn(keep);
     drop(masked);
     started.map(drop)
+}
+
+/// Real CPUs, real exchanges, the real kernel's clock; counters that show what a schedule of faults says.
+///
+/// The clock source is reported as one that does not vouch for counters, so that every CPU has to be compared.
+#[derive(Debug)]
+pub struct FaultedHardware {
+    hardware: Hardware,
+    /// What each CPU's counter shows.
+    pub counter: FaultedCounter<TimeStampCounter>,
+}
+
+impl FaultedHardware {
+    /// Instruments without a fault for CPU numbers below `cpu_count`; faults are given through `counter`.
+    ///
+    /// # Errors
+    /// Why this machine's counters cannot be used.
+    pub fn new(cpu_count: usize) -> Result<Self, NoCounter> {
+        let counter = FaultedCounter::new(TimeStampCounter::new()?, cpu_count);
+        Ok(Self { hardware: Hardware::new()?, counter })
+    }
+}
+
+impl Instruments for FaultedHardware {
+    #[inline(always)]
+    fn stamp(&self) -> Stamp {
+        let Stamp { ticks, cpu } = self.hardware.stamp();
+        let schedule = self.counter.schedules.get(cpu as usize);
+        Stamp { ticks: schedule.map_or(ticks, |schedule| schedule.read(ticks)), cpu }
+    }
+
+    fn kernel_ns(&self) -> Option<u64> {
+        self.hardware.kernel_ns()
+    }
+
+    fn exchange(&self, reference: u32, cpu: u32) -> Option<Exchanged> {
+        pinned_exchange(&self.counter, reference, cpu, &|| self.hardware.stamp().cpu)
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings { clock_source: Some("faulted".into()), ..self.hardware.surroundings() }
+    }
 }

@@ -23,24 +23,23 @@ pub mod moving_from_quanta {}
 
 mod alignment;
 mod arch;
-mod atomics;
+/// The atomics of the slot, in one place: the model checker puts its own here.
+mod atomics {
+    pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
 mod bracket;
 mod calibrator;
 mod clock;
-mod counter;
 mod discipline;
 mod disruption;
 mod engine;
 mod exchange;
 mod fault;
-mod faulted;
-mod features;
 mod follower;
 mod hardware;
 mod instant;
 mod kernel_clock;
 mod mock;
-mod own_thread;
 mod platform;
 mod process;
 mod rate;
@@ -50,30 +49,28 @@ mod source;
 mod stamp;
 mod stamper;
 mod timestamp_exchange;
-mod triangle;
 
 pub use alignment::{Alignment, Belief, Change, Correction};
 pub use calibrator::{Calibrator, Timing};
 pub use clock::Clock;
-pub use counter::{begin, end, stamp};
 pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
 pub use disruption::{Disruption, Surroundings};
 pub use engine::{Engine, Instruments, Source};
 pub use exchange::{Bound, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, Side, SideView};
 pub use fault::{Fault, FaultSchedule, FaultedCounter};
-pub use faulted::FaultedHardware;
-pub use features::Counter;
 pub use follower::{BOUND_NS, Followed, Follower, SEGMENT_NS, SLEW_SHARE};
-pub use hardware::{Hardware, pinned_exchange, start_calibrator};
+pub use hardware::{FaultedHardware, Hardware, pinned_exchange, start_calibrator};
 pub use instant::{Instant, Ordered};
 pub use kernel_clock::{ClockError, KernelClock, Timescale};
 pub use mock::Mock;
-pub use own_thread::allowed_cpus;
-pub use platform::{VmClock, monotonic_raw_ns, possible_cpu_count};
+pub use platform::{VmClock, allowed_cpus, monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
 pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
-pub use source::{CounterDenied, CounterSource, NoCounter, Regime, TimeStampCounter, resolution_ticks};
-pub use stamp::{Stamp, StampMethod};
+pub use source::{
+    CounterDenied, CounterSource, NoCounter, Regime, TimeStampCounter, begin, end, resolution_ticks, stamp,
+};
+pub use stamp::{Counter, Stamp, StampMethod};
 pub use stamper::Stamper;
-pub use timestamp_exchange::{Bounds, Contradiction, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip};
-pub use triangle::{KnownOffset, LoopClosure};
+pub use timestamp_exchange::{
+    Bounds, Contradiction, KnownOffset, Line, LoopClosure, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip,
+};

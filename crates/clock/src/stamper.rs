@@ -8,9 +8,9 @@
 //! three instructions goes unseen.
 
 use crate::arch;
-use crate::features::{Counter, Features};
-use crate::own_thread::{MaskedSignals, allowed_cpus, pin};
+use crate::platform::{MaskedSignals, allowed_cpus, pin};
 use crate::stamp::{CPU_MASK, Stamp, StampMethod, kernel_cpu};
+use crate::stamp::{Counter, Features};
 
 /// Reads stamps; holding one proves that this CPU has the instructions and that this process may read the counter.
 #[derive(Debug, Clone, Copy)]

@@ -13,6 +13,10 @@
 //! Both halves of a centre are taken at their own ticks, so the centre of an exchange lies on the line also when the line
 //! is so steep that its ends differ by more than the strip is wide.
 //!
+//! Three pairs make a ring: from a to b, from b to c and back to a one is where one began. Intervals of which no three offsets add up
+//! to zero contradict each other: one of them was not an interval, or an offset changed between the measurements. Centres that miss
+//! zero by more than their errors tell of paths whose two directions differ.
+//!
 //! All times and offsets are ticks of the first counter, as `f64`: exact to one tick for 2^53 ticks, a month at 3 GHz. A rate is
 //! a pure number.
 
@@ -348,6 +352,60 @@ fn fit(centres: &[Point]) -> Option<Line> {
 const ROUNDING_VARIANCE: f64 = 0.25 / 12.0;
 /// Neighbours this much alike make the error four times as large; more is not believed of any finite series.
 const ALIKE_MAX: f64 = 0.9;
+
+/// What is known of one offset, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownOffset {
+    /// The causality interval.
+    pub bounds: Bounds,
+    /// The symmetric estimate.
+    pub estimate_ticks: f64,
+    /// Its standard error.
+    pub error_ticks: f64,
+}
+
+/// What is left of an offset after a way round three CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoopClosure {
+    /// The way round, by causality: must hold zero.
+    pub bounds: Bounds,
+    /// The way round, by the estimates.
+    pub estimate_ticks: f64,
+    /// Its standard error.
+    pub error_ticks: f64,
+}
+
+impl KnownOffset {
+    /// The same offset the other way: a minus b for b minus a.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self {
+            bounds: Bounds { low: -self.bounds.high, high: -self.bounds.low },
+            estimate_ticks: -self.estimate_ticks,
+            ..self
+        }
+    }
+}
+
+impl LoopClosure {
+    /// Goes from a to b, to c and back to a.
+    pub fn of(a_to_b: KnownOffset, b_to_c: KnownOffset, c_to_a: KnownOffset) -> Self {
+        let legs = [a_to_b, b_to_c, c_to_a];
+        Self {
+            bounds: Bounds {
+                low: legs.iter().map(|leg| leg.bounds.low).sum(),
+                high: legs.iter().map(|leg| leg.bounds.high).sum(),
+            },
+            estimate_ticks: legs.iter().map(|leg| leg.estimate_ticks).sum(),
+            error_ticks: legs.iter().map(|leg| leg.error_ticks.powi(2)).sum::<f64>().sqrt(),
+        }
+    }
+
+    /// Whether the three intervals can be true at once.
+    pub fn holds(&self) -> bool {
+        self.bounds.contains(0.0)
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing in it opens
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
-//! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
+//! `place` puts threads on CPUs and proves what that gains.
 //! `bill` prices every setting at once; `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
 //! `neighbours` whether others were at work beside one; all are as pure as `compare`.
 #![forbid(unsafe_code)]
@@ -14,7 +14,6 @@ pub mod clock_frequencies;
 pub mod compare;
 pub mod failed_run;
 pub mod guard;
-pub mod held_clock_source;
 pub mod history;
 pub mod neighbours;
 pub mod place;

@@ -10,7 +10,6 @@
 //! | the ways to read, and what fails | [`catalogue`] |
 //! | which batches count | [`level`] |
 //! | from batches to costs | [`price`] |
-//! | the kernel's clock sources against each other | [`sources`] |
 //! | cost by number of threads | [`threads`] |
 //! | what threads read in one released round | [`rounds`] |
 //! | the document of it all, in so much time | [`fill`] |
@@ -22,7 +21,6 @@ pub mod fill;
 pub mod level;
 pub mod price;
 pub mod rounds;
-pub mod sources;
 pub mod threads;
 
 use std::time::Instant;

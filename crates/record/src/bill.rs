@@ -11,7 +11,7 @@ use crate::Better;
 pub const BILL_SCHEMA: u32 = 1;
 
 /// The bills of one program or of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bill {
     /// Version of the document, `BILL_SCHEMA` when written by this version.

@@ -1,4 +1,4 @@
-//! The document of `sidestep clock cost`: what each way to read the time costs, alone, by clock source, and by threads.
+//! The document of `sidestep clock cost`: what each way to read the time costs, alone and by threads.
 
 use machine::CpuId;
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,6 @@ pub struct ClockCost {
     pub failed: Vec<FailedRead>,
     /// The control loops beside the reads; `None` if nothing was measured.
     pub control: Option<CostControl>,
-    /// The kernel's clock sources against the one in use; `None` if only that was measured.
-    pub clock_sources: Option<SourceCosts>,
     /// Cost by number of threads.
     pub threads: Vec<ThreadCost>,
     /// What threads read in one released round.
@@ -95,40 +93,6 @@ pub struct FailedRead {
     pub name: String,
     /// Why.
     pub reason: String,
-}
-
-/// Clock sources in turns.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SourceCosts {
-    /// The one in use before and after.
-    pub current: String,
-    /// Times that each source had its turn.
-    pub turns: usize,
-    /// Every read by every other source.
-    pub rows: Vec<SourceCost>,
-}
-
-/// What a read costs more by another clock source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SourceCost {
-    /// The source.
-    pub source: String,
-    /// The read.
-    pub read: String,
-    /// Nanoseconds per read by it.
-    pub ns: f64,
-    /// By the one in use.
-    pub current_ns: f64,
-    /// Typical difference of turns side by side, in nanoseconds.
-    pub extra_ns: f64,
-    /// Its 95 % interval.
-    pub interval: Interval,
-    /// The difference in percent of the one in use.
-    pub extra_percent: f64,
-    /// Pairs of turns behind it.
-    pub pairs: usize,
 }
 
 /// What a read costs in so many threads.

@@ -1,9 +1,7 @@
 //! `sidestep ab --across-reboot`: boots in random order, one measured at a time, and the journal between them.
 
-mod journal_folder;
-mod settling;
+mod state_files;
 mod text;
-mod unit_file;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -25,17 +23,15 @@ use stats::Verdict;
 use super::arguments::{AbArguments, AcrossRebootArguments};
 use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
-use crate::progress::BootLine;
-use crate::provenance::seed_of_now;
+use crate::progress::ProgressLine;
+use crate::recording::seed_of_now;
 use crate::toggles::Described;
-use journal_folder::JournalFolder;
-use settling::settle;
+use state_files::{JournalFolder, UnitFile};
 use text::NextBoot;
-use unit_file::UnitFile;
-use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
+use work::{ensure_only_root_writes, pinned, probe_subject, program_subject, settle};
 
 /// Trials of a program in each boot: the median of five is robust against two bad ones.
 const PROGRAM_TRIALS: usize = 5;
@@ -90,7 +86,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
-    let line = BootLine::new("warm-up in this boot", global.quiet);
+    let line = ProgressLine::new(global.quiet);
     station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
@@ -112,7 +108,7 @@ fn warmed_up<S: Subject>(
     station: &Station,
     intent: Intent,
     subject: &mut S,
-    mut line: BootLine,
+    mut line: ProgressLine,
 ) -> anyhow::Result<Option<Journal>>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
@@ -162,7 +158,6 @@ struct Station {
 impl Station {
     fn of(arguments: &AbArguments) -> anyhow::Result<Self> {
         let asked = &arguments.across;
-        arguments.forms.ensure_writable()?;
         let state_words = asked.state.as_deref().map_or_else(String::new, |path: &Path| {
             format!(" --state {}", report::shell_word(&path.display().to_string()))
         });
@@ -180,7 +175,7 @@ impl Station {
     }
 
     /// Waits until the machine has settled; true if it did.
-    fn settle(&self, plan: &Plan, line: &BootLine) -> bool {
+    fn settle(&self, plan: &Plan, line: &ProgressLine) -> bool {
         self.tree.is_some() || settle(plan.settle_s, line)
     }
 
@@ -199,7 +194,7 @@ impl Station {
         let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
         if global.json {
             let document = text::document(conditions, plan, Some((0, arm, &next)), unit.as_deref(), None);
-            output::print(&output::json_printed(&document)?)?;
+            output::print_json(&document)?;
         } else if !global.quiet {
             let terminal = output::terminal(global);
             let subject = if work.command.is_empty() { "probes".to_owned() } else { work.command.join(" ") };
@@ -274,9 +269,9 @@ impl Station {
                 Some(&unit),
                 Some((&path, journal)),
             );
-            output::print(&self.forms.text(&page, &document, global)?)?;
+            self.forms.print(&page, &document, global)?;
         } else {
-            output::print(&self.forms.text(&page, &found, global)?)?;
+            self.forms.print(&page, &found, global)?;
         }
         if !global.json && !global.quiet && !self.forms.words.markdown {
             self.print_next(journal, described, global)?;
@@ -321,8 +316,7 @@ impl Station {
             Err(refusal) => return Err(refusal.into()),
         };
         live::install_handlers().context("cannot listen to signals")?;
-        let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
-        let line = BootLine::new(&format!("boot {place} of {boots}"), global.quiet);
+        let line = ProgressLine::new(global.quiet);
         if journal.visits[index].settled.is_none() {
             journal.visits[index].settled = Some(self.settle(&journal.plan, &line));
         }
@@ -349,7 +343,7 @@ impl Station {
         journal: &mut Journal,
         index: usize,
         subject: &mut S,
-        mut line: BootLine,
+        mut line: ProgressLine,
     ) -> anyhow::Result<Measured>
     where
         S::Error: std::error::Error + Send + Sync + 'static,

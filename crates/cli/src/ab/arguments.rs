@@ -9,8 +9,7 @@ use experiments::ab::across_reboot::plan::{FEWEST_TRIALS, MOST_BOOTS, MOST_TRIAL
 use machine::CpuId;
 
 use crate::forms::Forms;
-use crate::option_values::{parse_budget, parse_percent};
-use crate::program_arguments::ProgramArguments;
+use crate::options::{ProgramArguments, parse_budget, parse_percent};
 use crate::toggles::ConsentArguments;
 
 /// Options of `ab`.
@@ -95,10 +94,10 @@ pub(crate) struct AcrossRebootArguments {
     #[arg(long, conflicts_with_all = ["budget", "precision", "pairs", "record", "show_output", "no_shell"])]
     pub(crate) across_reboot: bool,
     /// Boots of each arm; 4 are the fewest that carry an interval [default: 5]
-    #[arg(long, value_name = "N", value_parser = parse_boots, requires = "across_reboot")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_count(text, 1, MOST_BOOTS), requires = "across_reboot")]
     pub(crate) boots: Option<usize>,
     /// Trials in each boot [default: 5 of a program, 20 of probes]
-    #[arg(long, value_name = "N", value_parser = parse_trials, requires = "across_reboot")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_count(text, FEWEST_TRIALS, MOST_TRIALS), requires = "across_reboot")]
     pub(crate) trials: Option<usize>,
     /// Let a boot settle for at most this long before it is measured [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_budget, requires = "across_reboot")]
@@ -145,14 +144,6 @@ impl AcrossRebootArguments {
     pub(crate) fn is_asked(&self) -> bool {
         self.across_reboot || self.is_action()
     }
-}
-
-fn parse_boots(text: &str) -> Result<usize, String> {
-    parse_count(text, 1, MOST_BOOTS)
-}
-
-fn parse_trials(text: &str) -> Result<usize, String> {
-    parse_count(text, FEWEST_TRIALS, MOST_TRIALS)
 }
 
 fn parse_count(text: &str, least: usize, most: usize) -> Result<usize, String> {

@@ -14,13 +14,13 @@ use host::live::{effective_root, utc_now};
 use host::{Lock, StateFolder, TrustedFolder, ensure_trusted};
 use record::BillTurn;
 use serde::{Deserialize, Serialize};
-use toggles::Place;
 
 use super::BillArguments;
 use super::settings::Chosen;
 use super::tasks::Task;
 use crate::gate_flags::parsed_alone;
-use crate::outcome::{cannot, unusable};
+use crate::outcome::cannot;
+use crate::store::KeptFolder;
 
 /// Version of the journal.
 const SCHEMA: u32 = 3;
@@ -82,10 +82,10 @@ impl Journal {
             seed,
             started_utc: utc_now(),
         };
-        let path = path();
-        let folder = TrustedFolder::open_or_make(&path).map_err(|why| unusable(&path, why))?;
-        let lock = locked(&path)?;
-        let failed = |why| cannot("write", &path.join(FILE), why);
+        let state = state();
+        let folder = state.made()?;
+        let lock = locked(state.path())?;
+        let failed = |why| cannot("write", &state.path().join(FILE), why);
         // Another one that was interrupted is set aside, not lost.
         if folder.read(FILE).map_err(failed)?.is_some() {
             folder.rename(FILE, OLD_FILE).map_err(failed)?;
@@ -99,15 +99,12 @@ impl Journal {
     pub(super) fn open() -> anyhow::Result<Self> {
         let nothing =
             || anyhow::anyhow!("no bill was interrupted; begin one with sidestep bill -- ./program");
-        let path = path();
-        let folder = match TrustedFolder::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(nothing()),
-            opened => opened.map_err(|why| unusable(&path, why))?,
-        };
-        let lock = locked(&path)?;
+        let state = state();
+        let folder = state.begun()?.ok_or_else(nothing)?;
+        let lock = locked(state.path())?;
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
         let held = parsed(&bytes).with_context(|| {
-            format!("{} is no journal of this version; remove it", path.join(FILE).display())
+            format!("{} is no journal of this version; remove it", state.path().join(FILE).display())
         })?;
         Self::with(held, whole_lines(&bytes).len(), folder, lock)
     }
@@ -119,7 +116,7 @@ impl Journal {
         folder: TrustedFolder,
         lock: Lock,
     ) -> anyhow::Result<Self> {
-        let path = path();
+        let path = state().path().to_owned();
         let failed = |why| cannot("open", &path.join(FILE), why);
         let mut file = folder.open_file(FILE).map_err(failed)?;
         file.set_len(whole_bytes as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
@@ -242,8 +239,8 @@ fn system_state(chosen: &Chosen) -> [String; 3] {
     [env!("CARGO_PKG_VERSION").to_owned(), chosen.kernel.clone(), chosen.boot_words.clone()]
 }
 
-fn path() -> PathBuf {
-    Place::of_user().state.join("bill")
+fn state() -> KeptFolder {
+    KeptFolder::below("bill", None)
 }
 
 fn settings(chosen: &Chosen) -> Vec<[String; 3]> {

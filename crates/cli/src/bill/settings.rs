@@ -11,6 +11,7 @@ use toggles::{Change, Pair, Risk, Switch, SystemState, Toggle, catalogue, combin
 
 use super::BillArguments;
 use crate::flaws::Examined;
+use crate::options::shell_line;
 use crate::toggles::Described;
 
 /// A state holds one bit for each setting.
@@ -130,9 +131,7 @@ impl Chosen {
         if !self.is_mitigated_at_boot || command.is_empty() {
             return Vec::new();
         }
-        let words: Vec<String> =
-            command.iter().map(|word| report::shell_word(&word.to_string_lossy())).collect();
-        let program = words.join(" ");
+        let program = shell_line(command);
         vec![format!("sidestep ab --across-reboot --a mitigations=auto --b mitigations=off -- {program}")]
     }
 }

@@ -13,6 +13,7 @@ use record::Better;
 use workloads::Workload;
 
 use super::{BillArguments, Measured};
+use crate::options::command_line;
 
 /// One program that is priced.
 #[derive(Debug, Clone)]
@@ -61,11 +62,9 @@ impl Task {
 
     fn of_command(arguments: &BillArguments) -> anyhow::Result<Self> {
         let metric = arguments.program.metric()?;
-        let words: Vec<String> =
-            arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let measure = arguments.measure.unwrap_or(Measured::Wall);
         let facts = ProgramFacts {
-            name: words.join(" "),
+            name: command_line(&arguments.command),
             group: String::new(),
             control: false,
             measured: if metric.is_some() { "metric" } else { measure.name() }.to_owned(),

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fleet::node::{NodeName, NodeNameError};
+use fleet::node::NodeName;
 use machine::{Bytes, CpuSet};
 use probes::fault_injection;
 use record::Planted;
 
 use crate::forms::Words;
-use crate::option_values::parse_budget;
+use crate::options::parse_budget;
 
 const HEADING: &str = "For a fleet";
 /// Names of jobs are shorter.
@@ -102,7 +102,7 @@ pub(crate) struct DropArguments {
     #[arg(help_heading = HEADING, long, value_name = "DIR", conflicts_with_all = ["record", "repeat"])]
     pub(crate) drop: Option<PathBuf>,
     /// Name of this node; else SLURMD_NODENAME or NODE_NAME, or the host name with --host-name
-    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_name)]
+    #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = NodeName::parse)]
     pub(crate) node: Option<NodeName>,
     /// The experiment that this run is a part of; without it, it is an ordinary check-up
     #[arg(help_heading = HEADING, long, value_name = "NAME", requires = "drop", value_parser = parse_word)]
@@ -112,12 +112,8 @@ pub(crate) struct DropArguments {
     pub(crate) arm: Option<String>,
 }
 
-fn parse_name(text: &str) -> Result<NodeName, NodeNameError> {
-    NodeName::parse(text)
-}
-
 /// Names of experiments and arms become values of rows, and of lines that a shell reads.
-fn parse_word(text: &str) -> Result<String, String> {
+pub(crate) fn parse_word(text: &str) -> Result<String, String> {
     let is_taken = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
     let is_word = !text.is_empty() && text.len() <= WORD_LETTERS_MAX && text.chars().all(is_taken);
     is_word.then(|| text.to_owned()).ok_or_else(|| "give letters, digits, '-', '_', '.' and ':'".to_owned())

@@ -166,7 +166,7 @@ fn epoch(
     let outcome = match (run.ending, &found) {
         (Ending::Code(0), Some(_)) => PlanOutcome::Done,
         (Ending::Interrupted, _) => PlanOutcome::Cut("stopped by a signal".to_owned()),
-        (ending, found) => PlanOutcome::Failed(told(&ending, &run.errors, elapsed_s, found.is_some())),
+        (ending, found) => PlanOutcome::Failed(ending_text(&ending, &run.errors, elapsed_s, found.is_some())),
     };
     let got = found.as_ref().map_or_else(CpuShare::default, |record| CpuShare {
         steal_share: record.guards.steal_share,
@@ -185,7 +185,7 @@ fn last_whole(found: &[Vec<u8>], task: &[u8]) -> Option<Record> {
 }
 
 /// How an epoch that did not end well did end, in one line.
-fn told(ending: &Ending, errors: &[u8], elapsed_s: f64, has_record: bool) -> String {
+fn ending_text(ending: &Ending, errors: &[u8], elapsed_s: f64, has_record: bool) -> String {
     let how = match ending {
         Ending::Code(code) => format!("it ended with code {code}"),
         Ending::Signal(number) => format!("signal {number} killed it"),
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(found([&task, &first[..first.len() / 2]]), None);
         assert_eq!(found([&task, &first]), Some(1.0));
         assert_eq!(found([&second, &first]), Some(2.0));
-        // The last byte ends the line and tells nothing.
+        // The last byte ends the line and is of no value.
         for cut in [0, 1, second.len() / 2, second.len() - 2] {
             assert_eq!(found([&second[..cut], &first]), Some(1.0), "cut short at {cut}");
         }
@@ -296,16 +296,17 @@ mod tests {
 
     #[test]
     fn how_an_epoch_ended_is_one_line() {
-        let told = |ending, errors: &str, has_record| told(&ending, errors.as_bytes(), 1.26, has_record);
+        let ending_text =
+            |ending, errors: &str, has_record| ending_text(&ending, errors.as_bytes(), 1.26, has_record);
         assert_eq!(
-            told(Ending::Signal(9), "", true),
+            ending_text(Ending::Signal(9), "", true),
             "signal 9 killed it after 1.3 s; what it had measured counts"
         );
         assert_eq!(
-            told(Ending::Code(3), "one\nsidestep: two\n\n", false),
+            ending_text(Ending::Code(3), "one\nsidestep: two\n\n", false),
             "it ended with code 3 after 1.3 s: sidestep: two; it left no record"
         );
-        assert!(told(Ending::TimedOut, "", false).starts_with("it hung and was killed"));
+        assert!(ending_text(Ending::TimedOut, "", false).starts_with("it hung and was killed"));
     }
 
     #[test]

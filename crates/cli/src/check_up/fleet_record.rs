@@ -13,9 +13,9 @@ use machine::counted;
 use record::{Engine, Provenance, Record, Severity};
 
 use super::arguments::{DropArguments, WORD_LETTERS_MAX};
-use crate::global::Global;
+use crate::options::Global;
 use crate::output;
-use crate::record_page::without_raw;
+use crate::recording::without_raw;
 use crate::store::Folder;
 
 /// Where schedulers say the name of the node: srun(1) of Slurm, and what is usual in pods of Kubernetes (`spec.nodeName`).
@@ -44,7 +44,7 @@ impl FleetRecord {
         if let Some(node) = &arguments.node {
             return Ok(Some(Self { drop: drop.clone(), node: node.clone(), arguments: arguments.clone() }));
         }
-        let variable = |name| told(name).map(|text| (name, text));
+        let variable = |name| variable_text(name).map(|text| (name, text));
         let from_host = || Some(("the host name", host_name().filter(|_| takes_host_name)?));
         let found = NAME_VARIABLES.into_iter().find_map(variable).or_else(from_host);
         let (source, text) = found.with_context(|| {
@@ -75,28 +75,23 @@ impl FleetRecord {
         Folder::in_drop(self.drop.join(self.node.folder()), &run_name(&begun.provenance), begun)
     }
 
-    /// What is printed of a record that was dropped.
+    /// Prints what is to be known of a record that was dropped.
     ///
     /// # Errors
-    /// A record that is no JSON.
-    pub(crate) fn line(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<String> {
+    /// A record that is no JSON, or stdout takes no more.
+    pub(crate) fn print(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<()> {
         if global.json {
-            return output::json_printed(&without_raw(record));
+            return output::print_json(&without_raw(record));
         }
         if global.quiet {
-            return Ok(String::new());
+            return Ok(());
         }
         let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));
         remarks.extend(record.partial.map(|why| format!("partial: {why}")));
-        Ok(output::harmless_line(&format!(
-            "record {}  {}  ({})",
-            self.node,
-            path.display(),
-            remarks.join(", ")
-        )))
+        output::print_lines(&format!("record {}  {}  ({})", self.node, path.display(), remarks.join(", ")))
     }
 
     /// A hash of serial numbers under the fleet's key, which the first node that can read any makes.
@@ -116,21 +111,22 @@ impl FleetRecord {
 }
 
 /// A variable of the environment that says something.
-fn told(name: &str) -> Option<String> {
+fn variable_text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 
 /// What started this process, as far as its environment says.
 fn engine() -> Option<Engine> {
-    let word = |name| told(name).map(|text| text.trim().chars().take(WORD_LETTERS_MAX).collect::<String>());
-    let known = if told("SLURM_JOB_ID").is_some() {
+    let word =
+        |name| variable_text(name).map(|text| text.trim().chars().take(WORD_LETTERS_MAX).collect::<String>());
+    let known = if variable_text("SLURM_JOB_ID").is_some() {
         Some(Engine {
             name: "slurm".to_owned(),
             job: word("SLURM_JOB_ID"),
             step: word("SLURM_STEP_ID"),
             task: word("SLURM_PROCID"),
         })
-    } else if told("KUBERNETES_SERVICE_HOST").is_some() {
+    } else if variable_text("KUBERNETES_SERVICE_HOST").is_some() {
         Some(Engine { name: "kubernetes".to_owned(), ..Engine::default() })
     } else {
         None

@@ -1,19 +1,18 @@
 //! `sidestep run --repeat`: check-ups one after the other, each with its record, and how far they lie apart.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use experiments::history::entry;
 use experiments::reach::{alike, reach};
-use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
+use host::live::{install_handlers, pending_signal};
 use record::HistoryEntry;
 use stats::{Host, Knowledge};
 
 use super::arguments::RunArguments;
 use super::once;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::{output, store};
 
@@ -55,7 +54,11 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
         if !schedule.wait() {
             break;
         }
-        let folder = folder(arguments, number)?;
+        // Below the one that was named, or a new one beside the others.
+        let folder = match &arguments.record {
+            Some(folder) => folder.join(format!("run-{number}")),
+            None => store::new_folder()?,
+        };
         let arguments = RunArguments { record: Some(folder.clone()), ..arguments.clone() };
         let quiet = Global { quiet: true, ..global.clone() };
         let outcome = once(&arguments, &quiet)?;
@@ -87,16 +90,7 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
     Ok(pending_signal().map_or(ended, Outcome::Interrupted))
 }
 
-/// The folder of one run: below the one that was named, or a new one beside the others.
-fn folder(arguments: &RunArguments, number: u32) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = &arguments.record {
-        return Ok(folder.join(format!("run-{number}")));
-    }
-    let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
-    Ok(create_directory_anew(&PathBuf::from(format!("sidestep-{time}")))?)
-}
-
-/// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not tell it.
+/// The spread by class, as a comparison takes it from these runs; nothing of fewer than three, which do not show it.
 fn text(entries: &[HistoryEntry]) -> String {
     let runs = alike(&entries.iter().collect::<Vec<_>>());
     let host = Host::of(runs.first().is_some_and(|run| run.fingerprint.hypervisor.is_some()));

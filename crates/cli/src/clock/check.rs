@@ -6,7 +6,7 @@ use ::flaws::catalogue;
 use clock::{ExchangeLimits, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
-use host::{FlawSources, Root, kernel_clocks, kernel_clocks_now};
+use host::{Root, kernel_clocks, kernel_clocks_now};
 use machine::{CpuId, Machine};
 use probes::clock_pairs::check_up::Shares;
 use probes::clock_pairs::system_clocks::{ClockMarks, RTC_S};
@@ -14,15 +14,13 @@ use probes::clock_pairs::{self, ClockPairsError, Frequencies, NoFrequencies, Set
 use probes::session::Progress;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
-use super::arguments::{CheckArguments, StressName};
-use super::ended;
-use super::injection;
-use crate::flaws::toggles_missing;
-use crate::global::Global;
+use super::{CheckArguments, ended, injection};
+use crate::describe;
+use crate::flaws::Examined;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
 use crate::recording::{self, Recording};
-use crate::{describe, provenance};
 
 /// How long a check takes at most without --budget: about half of it is left for watching the counters, in which drift of 20 ppb is
 /// seen.
@@ -36,14 +34,13 @@ const CALIBRATION_NS: u64 = 50_000_000;
 
 /// Measures or reads, and prints.
 pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let measure = || match &arguments.sysroot {
         Some(path) => Ok(recorded(&Root::open(path)?)),
         None => on_this_machine(arguments, global),
     };
     let Checked { check, failure, left_changed, machine, cpus, verdicts } =
-        Recording::around(recording.as_ref(), measure)?;
+        Recording::clearing_up(recording.as_ref(), measure)?;
     let verdict = check.verdict;
     let page = report::clock_check_page(&check);
     let text = arguments.forms.text(&page, &check, global)?;
@@ -55,7 +52,13 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
     let fails = matches!(verdict, ClockVerdict::Unsafe | ClockVerdict::Correctable);
-    ended(&left_changed, failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
+    if !left_changed.is_empty() {
+        return Ok(Outcome::LeftChanged(anyhow::anyhow!(
+            "{} are not put back; sidestep toggles revert does it",
+            left_changed.join(", ")
+        )));
+    }
+    ended(failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
 }
 
 /// A check, how it went, and of what.
@@ -70,7 +73,7 @@ struct Checked {
     verdicts: Vec<FlawVerdict>,
 }
 
-/// What a recorded machine tells.
+/// What a recorded machine reports.
 fn recorded(root: &Root) -> Checked {
     let machine = host::describe(root, None);
     let verdicts = judged(root);
@@ -82,12 +85,7 @@ fn recorded(root: &Root) -> Checked {
 
 fn judged(root: &Root) -> Vec<FlawVerdict> {
     let catalogue = catalogue();
-    let sources = FlawSources::of(root, None);
-    let mut evidence = sources.read(&catalogue.registers());
-    if root.is_live() {
-        evidence.toggles_missing = toggles_missing(&catalogue, root, &sources.machine);
-    }
-    ::flaws::judge(&catalogue, &evidence)
+    ::flaws::judge(&catalogue, &Examined::read(&catalogue, Some(root), None).evidence)
 }
 
 fn begun(root: &Root, machine: &Machine) -> ClockCheck {
@@ -101,7 +99,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let counter = TimeStampCounter::new();
     let root = Root::live();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     // Before anything is measured, as the budget is for this as well.
     let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };
@@ -128,7 +126,6 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     Ok(Checked { check, failure, left_changed, machine, cpus, verdicts })
 }
 
-/// What is measured.
 struct Subject<'a> {
     machine: &'a Machine,
     counter: TimeStampCounter,
@@ -158,7 +155,7 @@ fn measure(
     let double = injection::double(subject.counter, cpus, &arguments.inject, rate.hz)?;
     let injected: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
     check.injected = (!injected.is_empty()).then(|| injected.join(", "));
-    let wants_pstates = arguments.stress.contains(&StressName::Pstate);
+    let wants_pstates = arguments.takes_pstates();
     let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, left(until))).transpose();
     let mut held = held.unwrap_or_else(|reason| {
         check.without.push(format!("P-states were not varied: {reason}"));
@@ -175,8 +172,8 @@ fn measure(
         limits: ExchangeLimits::default(),
     };
     let watched_until = Instant::now() + Duration::from_secs_f64(shares.watch_s);
-    let mut nobody = NoFrequencies;
-    let frequencies = held.as_mut().map_or(&mut nobody as &mut dyn Frequencies, |held| held as _);
+    let mut not_held = NoFrequencies;
+    let frequencies = held.as_mut().map_or(&mut not_held as &mut dyn Frequencies, |held| held as _);
     let seen = clock_pairs::run(&settings, &double, frequencies, &line);
     if matches!(seen, Err(ClockPairsError::OneCpu(_))) {
         // The kernel's clocks are held against each other on one CPU as well, and that takes its time.

@@ -12,11 +12,10 @@ use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
-use super::arguments::WatchArguments;
-use super::injection;
-use crate::global::Global;
+use super::{WatchArguments, injection};
+use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::{describe, output, provenance};
+use crate::{describe, output, recording};
 
 /// Time for the counter's rate.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -40,7 +39,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     // Before all else, as where the counter raises signals, so does the kernel's own clock in user space.
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
     let counter = counter.map_err(CouldNotMeasure::because)?;
     live::install_handlers()?;
@@ -64,14 +63,14 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     };
     let clock_source = machine.environment.clock_sources.current.clone();
     let period_s = arguments.period.as_secs_f64();
-    round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
+    round.report(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
     let written = round.write_metrics(true);
     for what in round.seen.finish() {
-        round.tell(what)?;
+        round.report(what)?;
     }
     let summary = round.seen.summary;
-    round.tell(ClockHappening::Ended(summary))?;
+    round.report(ClockHappening::Ended(summary))?;
     written?;
     let refused = round.prober.refused().map(str::to_owned);
     Ok(match live::pending_signal() {
@@ -164,7 +163,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
             let pulse = self.prober.probe(due_ns, may_compare);
             let happened = self.seen.take(pulse);
             for what in happened {
-                self.tell(what)?;
+                self.report(what)?;
             }
             self.account();
             self.write_metrics(false)?;
@@ -188,7 +187,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
     }
 
     /// One event on stdout: a line, or a document on one line.
-    fn tell(&self, what: ClockHappening) -> anyhow::Result<()> {
+    fn report(&self, what: ClockHappening) -> anyhow::Result<()> {
         let text = clock_happening_text(&what);
         let event = ClockEvent { schema: CLOCK_EVENT_SCHEMA, at_utc: live::utc_now(), text, what };
         if self.global.json {

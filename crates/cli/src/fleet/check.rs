@@ -13,7 +13,7 @@ use regex::Regex;
 
 use super::{plan, records};
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -26,8 +26,12 @@ pub(crate) struct CheckArguments {
     /// The directory that nodes drop their records to, or a folder of rows that `sidestep fleet rows` wrote
     #[arg(value_name = "DROP|ROWS")]
     records: PathBuf,
-    #[command(flatten)]
-    place: RackArguments,
+    /// A CSV file with a column node and any others, such as rack, chassis, slot, dimm_lot: each is a factor
+    #[arg(long, value_name = "FILE", conflicts_with = "name_pattern")]
+    inventory: Option<PathBuf>,
+    /// The same from the names of nodes, by named groups: r(?<rack>\d+)c(?<chassis>\d+)s(?<slot>\d+)
+    #[arg(long, value_name = "REGEX")]
+    name_pattern: Option<Regex>,
     /// Also draw a map of each metric whose name matches, six at most
     #[arg(long, value_name = "REGEX")]
     map: Option<Regex>,
@@ -35,18 +39,9 @@ pub(crate) struct CheckArguments {
     forms: Forms,
 }
 
-/// Where it stands in which rack and slot a node is.
-#[derive(Debug, Clone, Args)]
-struct RackArguments {
-    /// A CSV file with a column node and any others, such as rack, chassis, slot, dimm_lot: each is a factor
-    #[arg(long, value_name = "FILE", conflicts_with = "name_pattern")]
-    inventory: Option<PathBuf>,
-    /// The same from the names of nodes, by named groups: r(?<rack>\d+)c(?<chassis>\d+)s(?<slot>\d+)
-    #[arg(long, value_name = "REGEX")]
-    name_pattern: Option<Regex>,
-}
-
-impl RackArguments {
+impl CheckArguments {
+    /// In which rack and slot a node is.
+    ///
     /// # Errors
     /// An inventory that cannot be read or has no column node; a pattern without groups.
     fn place(&self) -> anyhow::Result<Place> {
@@ -91,11 +86,10 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
 
 /// Checks.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
-    let place = arguments.place.place()?;
+    let place = arguments.place()?;
     let found = judge(&gathered(&arguments.records)?, &place, arguments.map.as_ref());
     let page = report::fleet_check_page(&found);
-    output::print(&arguments.forms.text(&page, &found, global)?)?;
+    arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))
 }
 

@@ -1,17 +1,17 @@
-//! `sidestep fleet export`: a check in the forms of other programs.
+//! `sidestep fleet export` and `confirm`: a check in the forms of other programs, and the jobs that repeat its suspects, printed.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 use experiments::history::seconds_of_utc;
 use fleet::check::is_rare;
 use fleet::export::{status_word, suspect_text};
 use host::live::write_atomically;
-use record::{FleetCheck, FleetNode, FleetStatus, FleetSuspect};
+use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetNode, FleetStatus, FleetSuspect};
 use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
-use super::confirm::document;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -124,6 +124,47 @@ fn junit(check: &FleetCheck) -> String {
     });
     let cases = nodes.chain(levels).chain(states).collect();
     report::junit(&TestSuite { name: "sidestep fleet", timestamp: String::new(), cases })
+}
+
+/// Options of `fleet confirm`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConfirmArguments {
+    /// The document of a check: sidestep fleet check DROP --json
+    check: PathBuf,
+    /// The drop directory that the nodes write to
+    #[arg(long, value_name = "DIR")]
+    drop: PathBuf,
+    /// Draw the order from this
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+/// The document of a check.
+///
+/// # Errors
+/// It cannot be read or is none.
+pub(super) fn document(file: &Path) -> anyhow::Result<FleetCheck> {
+    let name = file.display();
+    let advice = || format!("cannot read {name} as a check; write one with sidestep fleet check DROP --json");
+    let bytes = fs::read(file).with_context(advice)?;
+    let found: FleetCheck = serde_json::from_slice(&bytes).with_context(advice)?;
+    ensure!(
+        found.schema == FLEET_CHECK_SCHEMA,
+        "{name} has schema {}, and this sidestep reads {FLEET_CHECK_SCHEMA}; make the check again",
+        found.schema
+    );
+    Ok(found)
+}
+
+/// Prints the jobs: a script for sh that calls sbatch of Slurm.
+pub(super) fn confirm(arguments: &ConfirmArguments) -> anyhow::Result<Outcome> {
+    let found = document(&arguments.check)?;
+    let drop = std::path::absolute(&arguments.drop)?;
+    let drop =
+        drop.to_str().context("the name of the drop directory is not UTF-8; choose another with --drop")?;
+    let script = fleet::confirm::slurm(&found, drop, arguments.seed)?;
+    output::print_lines(&script)?;
+    Ok(Outcome::Done)
 }
 
 #[cfg(test)]

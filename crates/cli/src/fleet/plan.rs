@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fleet::inventory::Inventory;
 use fleet::node::NodeName;
 use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
 
-use crate::check_up::RunArguments;
+use crate::check_up::{RunArguments, parse_word};
 use crate::gate_flags::parsed_alone;
-use crate::global::Global;
+use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
-use crate::provenance::seed_of_now;
+use crate::recording::seed_of_now;
 use crate::{output, store};
 
 /// Nodes of a rack at a time, where racks are known.
@@ -36,8 +36,8 @@ An inventory is a file of CSV with a column node, and rack where that is known; 
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct PlanArguments {
     /// What will run the check-ups
-    #[arg(long, value_name = "ENGINE")]
-    engine: EngineName,
+    #[arg(long, value_name = "ENGINE", value_parser = one_of(ENGINES))]
+    engine: Engine,
     /// The directory that all nodes share and drop their records to, an absolute path; of Kubernetes a folder of each node
     #[arg(long, value_name = "DIR")]
     drop: PathBuf,
@@ -71,16 +71,11 @@ pub(crate) struct PlanArguments {
 }
 
 /// What will run the check-ups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// A script that submits a job for each node
-    Slurm,
-    /// A playbook
-    Ansible,
-    /// A Job for each node
-    #[value(alias = "k8s")]
-    Kubernetes,
-}
+const ENGINES: Names<Engine> = &[
+    (Engine::Slurm, "slurm", "A script that submits a job for each node"),
+    (Engine::Ansible, "ansible", "A playbook"),
+    (Engine::Kubernetes, "kubernetes", "A Job for each node"),
+];
 
 /// The nodes of a list.
 #[derive(Debug, Clone)]
@@ -101,10 +96,7 @@ struct Arms {
 fn parse_arms(text: &str) -> Result<Arms, String> {
     let (experiment, arms) = text.split_once('=').ok_or("give a name and arms, such as microcode=old,new")?;
     let mut arms: Vec<String> = arms.split(',').map(str::to_owned).collect();
-    let is_word = |word: &str| {
-        !word.is_empty()
-            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
-    };
+    let is_word = |word: &str| parse_word(word).is_ok();
     if !is_word(experiment) || !arms.iter().all(|arm| is_word(arm)) {
         return Err("names are letters, digits, '-', '_', '.' and ':'".to_owned());
     }
@@ -135,11 +127,7 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
         "--randomise requires the names of the nodes; give --nodes LIST or --inventory FILE"
     );
     let plan = Plan {
-        engine: match arguments.engine {
-            EngineName::Slurm => Engine::Slurm,
-            EngineName::Ansible => Engine::Ansible,
-            EngineName::Kubernetes => Engine::Kubernetes,
-        },
+        engine: arguments.engine,
         at_once: at_once(arguments, &nodes),
         nodes,
         partition: arguments.partition.clone(),
@@ -192,15 +180,15 @@ fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
 /// The nodes that are named, with their racks.
 fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
     let planned = |name, rack| PlannedNode { name, rack, arm: None };
-    let wanted = arguments.nodes.as_ref().map(|NodeList(names)| names);
+    let asked = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
-        return Ok(wanted.map_or(Nodes::All, |names| {
+        return Ok(asked.map_or(Nodes::All, |names| {
             Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
         }));
     };
     let unusable = || format!("cannot use {} as an inventory", file.display());
     let racks = racks(inventory(file)?).with_context(unusable)?;
-    let Some(wanted) = wanted else {
+    let Some(asked) = asked else {
         return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
     };
     let known: BTreeMap<&str, &Option<String>> =
@@ -210,7 +198,7 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
             known.get(name.as_str()).with_context(|| format!("{} does not name {name}", file.display()))?;
         Ok(planned(name.clone(), (*rack).clone()))
     };
-    Ok(Nodes::Listed(wanted.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
+    Ok(Nodes::Listed(asked.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
 }
 
 /// An inventory: a file of CSV with a column node.

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fleet::rows::{Flattened, RowForm};
 use host::live::WriteError;
 use record::{FleetRows, FleetTable};
 
 use super::records;
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -22,9 +22,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 const AFTER_HELP: &str = "\
 Files that give no rows are listed, in the table unread too: half written, no record, the same run twice. The columns of each table are \
-in docs/fleet-rows.md and docs/fleet-*.schema.json.
-
-Exit codes: 0 done, unread files or not; 2 bad use, or no record at all; 3 could not write, or with --strict a file gave no rows.";
+in docs/fleet-rows.md and docs/fleet-*.schema.json.";
 
 /// Options of `fleet rows`.
 #[derive(Debug, Clone, Args)]
@@ -36,95 +34,47 @@ pub(crate) struct RowsArguments {
     #[arg(long, short, value_name = "DIR", required_unless_present = "table")]
     output: Option<PathBuf>,
     /// Print one table on standard output instead
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"])]
-    table: Option<Table>,
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"], value_parser = one_of(TABLES))]
+    table: Option<FleetTable>,
     /// As what rows are written
-    #[arg(long, value_name = "FORMAT", default_value = "ndjson")]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = one_of(FORMATS))]
+    format: RowForm,
     #[command(flatten)]
     forms: Forms,
 }
 
-/// A table of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Table {
-    /// One row a number
-    Metrics,
-    /// One row a run
-    Nodes,
-    /// One row a flaw, clock pair or setting
-    States,
-    /// One row a file that gave none
-    Unread,
-}
+/// Tables of rows.
+const TABLES: Names<FleetTable> = &[
+    (FleetTable::Metrics, "metrics", "One row a number"),
+    (FleetTable::Nodes, "nodes", "One row a run"),
+    (FleetTable::States, "states", "One row a flaw, clock pair or setting"),
+    (FleetTable::Unread, "unread", "One row a file that gave none"),
+];
 
 /// As what rows are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// One JSON object a line, which fleet check reads as well
-    Ndjson,
-    /// A line of names, then a line for each row
-    Csv,
-}
-
-impl From<Format> for RowForm {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Ndjson => Self::Ndjson,
-            Format::Csv => Self::Csv,
-        }
-    }
-}
-
-impl From<Table> for FleetTable {
-    fn from(table: Table) -> Self {
-        match table {
-            Table::Metrics => Self::Metrics,
-            Table::Nodes => Self::Nodes,
-            Table::States => Self::States,
-            Table::Unread => Self::Unread,
-        }
-    }
-}
+const FORMATS: Names<RowForm> = &[
+    (RowForm::Ndjson, "ndjson", "One JSON object a line, which fleet check reads as well"),
+    (RowForm::Csv, "csv", "A line of names, then a line for each row"),
+];
 
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
-    let form = RowForm::from(arguments.format);
+    let form = arguments.format;
     if let Some(table) = arguments.table {
-        let table = table.into();
         output::print(&form.head(table))?;
-        let found = lay_flat(&arguments.drop, form, &mut Printed(table))?;
+        let found = lay_flat(&arguments.drop, form, &[table], &mut |_, lines| {
+            output::print(&String::from_utf8_lossy(lines))
+        })?;
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));
     }
     let folder = arguments.output.as_deref().context("name a folder with --output DIR")?;
     let mut files = RowFiles::begin(folder, form)?;
-    let found = lay_flat(&arguments.drop, form, &mut files)?;
+    let found =
+        lay_flat(&arguments.drop, form, &FleetTable::ALL, &mut |table, lines| files.take(table, lines))?;
     let found = FleetRows { folder: folder.display().to_string(), files: files.finish()?, ..found };
     let page = report::fleet_rows_page(&found);
-    output::print(&arguments.forms.text(&page, &found, global)?)?;
+    arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, false, !found.unread.is_empty()))
-}
-
-/// Whoever takes rows.
-trait Taker {
-    /// Whether it takes rows of a table.
-    fn takes(&self, table: FleetTable) -> bool;
-    /// Takes lines of JSON.
-    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()>;
-}
-
-/// Prints one table.
-struct Printed(FleetTable);
-
-impl Taker for Printed {
-    fn takes(&self, table: FleetTable) -> bool {
-        table == self.0
-    }
-
-    fn take(&mut self, _: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
-        output::print(&String::from_utf8_lossy(lines))
-    }
 }
 
 /// Files in the making.
@@ -165,6 +115,15 @@ impl RowFiles {
         Ok(Self { folder: folder.to_owned(), form, files: files? })
     }
 
+    /// Writes lines of a table.
+    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
+        let (_, temporary, file) = of_table.expect("every table has a file");
+        file.write_all(lines)
+            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
+            .context("the rows are not written")
+    }
+
     /// Puts every file in its place.
     ///
     /// # Errors
@@ -187,31 +146,21 @@ impl RowFiles {
     }
 }
 
-impl Taker for RowFiles {
-    fn takes(&self, _: FleetTable) -> bool {
-        true
-    }
-
-    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
-        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
-        let (_, temporary, file) = of_table.expect("every table has a file");
-        file.write_all(lines)
-            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
-            .context("the rows are not written")
-    }
-}
-
-/// Reads every record and hands its rows on, in the order of the files.
-fn lay_flat(drop: &Path, form: RowForm, taker: &mut impl Taker) -> anyhow::Result<FleetRows> {
-    let tables: Vec<FleetTable> = FleetTable::ALL.into_iter().filter(|table| taker.takes(*table)).collect();
+/// Reads every record and hands the rows of these tables on as lines, in the order of the files.
+fn lay_flat(
+    drop: &Path,
+    form: RowForm,
+    tables: &[FleetTable],
+    take: &mut dyn FnMut(FleetTable, &[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<FleetRows> {
     let lines = |rows: Flattened| -> anyhow::Result<Vec<(FleetTable, Vec<u8>)>> {
         tables.iter().map(|table| Ok((*table, lines_of_table(&rows, form, *table)?))).collect()
     };
     let found = records::each(drop, lines, |of_tables| {
-        of_tables.iter().try_for_each(|(table, lines)| taker.take(*table, lines))
+        of_tables.iter().try_for_each(|(table, lines)| take(*table, lines))
     })?;
-    if taker.takes(FleetTable::Unread) {
-        taker.take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
+    if tables.contains(&FleetTable::Unread) {
+        take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
     }
     Ok(found)
 }

@@ -1,7 +1,5 @@
 //! A recommended placement for other programs: ready commands and snippets.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use clap::ValueEnum;
 use machine::{CpuSet, shell_quoted};
 use record::{PlaceArm, PlaceOutcome, PlacedThread};
@@ -13,12 +11,8 @@ pub(crate) enum Form {
     Taskset,
     /// A property for systemd: CPUs of the whole program
     Systemd,
-    /// A shell script that makes a threaded cpuset (cgroup v2) per set of CPUs and moves the threads of a running process
-    Cpuset,
     /// Variables for OpenMP
     Omp,
-    /// A command for likwid-pin
-    Likwid,
     /// An option for srun: CPUs of the whole program
     Slurm,
 }
@@ -33,10 +27,8 @@ pub(super) fn text(found: &PlaceOutcome, form: Form, running: Option<u32>) -> St
     let placed = Placed { found, arm, running };
     let made = match form {
         Form::Taskset => placed.taskset(),
-        Form::Cpuset => placed.cpuset(),
         Form::Systemd => placed.systemd(),
         Form::Omp => placed.omp(),
-        Form::Likwid => placed.likwid(),
         Form::Slurm => placed.slurm(),
     };
     made.unwrap_or_else(|why| format!("# {why}\n"))
@@ -93,13 +85,12 @@ impl Placed<'_> {
     fn for_whole_program(&self, who: &str) -> Result<&str, String> {
         self.shared_by_all().ok_or_else(|| {
             let all = self.union().to_string();
-            if all == self.found.cpus {
-                format!(
-                    "{who}, not threads: it would allow all of CPUs {all}, which changes nothing; use taskset or cpuset"
-                )
+            let why = if all == self.found.cpus {
+                format!("it would allow all of CPUs {all}, which changes nothing")
             } else {
-                format!("{who}, not threads: it cannot set threads apart on CPUs {all}; use taskset or cpuset")
-            }
+                format!("it cannot set threads apart on CPUs {all}")
+            };
+            format!("{who}, not threads: {why}; use taskset")
         })
     }
 
@@ -154,34 +145,11 @@ impl Placed<'_> {
         ))
     }
 
-    /// likwid-pin takes each CPU once and hands them out in turns, to the first thread of the program as well.
-    fn likwid(&self) -> Result<String, String> {
-        let cannot =
-            |why: &str| Err(format!("likwid-pin {why}, which cannot make this placement; use taskset"));
-        let threads = self.threads_of_first();
-        if threads.len() < self.found.threads.len() {
-            return cannot("hands out CPUs anew in each process");
+    /// One set of CPUs for all, or a function that finds the threads of a process by name and order, and what to call for each.
+    fn taskset(&self) -> Result<String, String> {
+        if let Some(cpus) = self.shared_by_all() {
+            return Ok(self.before_the_command(&format!("taskset -c {cpus}")));
         }
-        let distinct: BTreeSet<&str> = threads.iter().map(|(_, cpus)| *cpus).collect();
-        if distinct.iter().any(|cpus| cpus.parse::<u32>().is_err()) {
-            return cannot("gives each thread one CPU");
-        }
-        let mut turns: Vec<Option<&str>> = vec![None; distinct.len()];
-        for (thread, cpus) in threads {
-            let turn = &mut turns[thread.order % distinct.len()];
-            if turn.is_some_and(|taken| taken != cpus) {
-                return cannot("hands out each CPU in turns");
-            }
-            *turn = Some(cpus);
-        }
-        let mut free = distinct.iter().copied().filter(|cpus| !turns.contains(&Some(cpus)));
-        let turns: Vec<&str> = turns.iter().filter_map(|turn| turn.or_else(|| free.next())).collect();
-        let command = self.before_the_command(&format!("likwid-pin -c {}", turns.join(",")));
-        Ok(format!("# threads in the order of creation, idle ones as well\n{command}"))
-    }
-
-    /// A function that finds the threads of a process by name and order, and what to call for each.
-    fn each_thread(&self, of_thread: impl Fn(&str) -> String, act: &str) -> Result<String, String> {
         let threads = self.threads_of_first();
         if threads.is_empty() {
             return Err(
@@ -190,65 +158,24 @@ impl Placed<'_> {
             );
         }
         let call = |(thread, cpus): &(&PlacedThread, &str)| {
-            format!("bind {} {} {}\n", shell_quoted(&thread.name), thread.nth, of_thread(cpus))
+            format!("bind {} {} {cpus}\n", shell_quoted(&thread.name), thread.nth)
         };
         let left_out = self.threads().filter(|(thread, _)| thread.process != 0).map(|(thread, cpus)| {
             let (name, nth, process) = (in_comment(&thread.name), thread.nth, thread.process);
             format!("# not bound, as it is of child process {process}: {name}#{nth}, to CPU {cpus}\n")
         });
         Ok(format!(
-            "# bind NAME NTH WHERE: the thread of that name that was created after NTH others of it\n\
+            "#!/bin/sh\n# sh FILE PID, once its threads run: {}\nset -e\n\
+             pid=${{1:?give the number of the process}}\n\
+             # bind NAME NTH CPUS: the thread of that name that was created after NTH others of it\n\
              bind() {{\n  nth=0\n  for thread in $(ls \"/proc/$pid/task\" | sort -n); do\n    \
              [ \"$(cat \"/proc/$pid/task/$thread/comm\" 2>/dev/null)\" = \"$1\" ] || continue\n    \
-             if [ \"$nth\" -eq \"$2\" ]; then\n      {act}\n      return\n    fi\n    \
+             if [ \"$nth\" -eq \"$2\" ]; then\n      taskset -cp \"$3\" \"$thread\"\n      return\n    fi\n    \
              nth=$((nth + 1))\n  done\n  \
              echo \"process $pid has no thread $1 after $2 others of that name\" >&2\n  return 1\n}}\n{}{}",
+            in_comment(&self.found.subject),
             threads.iter().map(call).collect::<String>(),
             left_out.collect::<String>()
-        ))
-    }
-
-    /// How a script begins that is given a process.
-    fn head(&self, who: &str) -> String {
-        let subject = in_comment(&self.found.subject);
-        format!(
-            "#!/bin/sh\n# {who}sh FILE PID, once its threads run: {subject}\nset -e\n\
-             pid=${{1:?give the number of the process}}\n"
-        )
-    }
-
-    fn taskset(&self) -> Result<String, String> {
-        if let Some(cpus) = self.shared_by_all() {
-            return Ok(self.before_the_command(&format!("taskset -c {cpus}")));
-        }
-        let body = self.each_thread(str::to_owned, "taskset -cp \"$3\" \"$thread\"")?;
-        Ok(self.head("") + &body)
-    }
-
-    fn cpuset(&self) -> Result<String, String> {
-        let lists: BTreeSet<&str> = self.threads_of_first().iter().map(|(_, cpus)| *cpus).collect();
-        let groups: BTreeMap<&str, usize> = lists.into_iter().zip(0..).collect();
-        let folders = groups.iter().map(|(cpus, group)| {
-            format!(
-                "mkdir -p \"$top/g{group}\"\necho threaded > \"$top/g{group}/cgroup.type\"\necho {cpus} > \"$top/g{group}/cpuset.cpus\"\n"
-            )
-        });
-        let group_of = |cpus: &str| groups.get(cpus).map_or_else(String::new, |group| format!("g{group}"));
-        let body = self.each_thread(group_of, "echo \"$thread\" > \"$top/$3/cgroup.threads\"")?;
-        Ok(format!(
-            "{}\
-             # It moves the process out of its systemd unit: the limits of the unit (memory, tasks) hold no longer, and\n\
-             # systemctl stop does not find it.\n\
-             top=/sys/fs/cgroup/sidestep-$pid\n\
-             was=$(sed -n 's/^0:://p' \"/proc/$pid/cgroup\")\n\
-             undo=\"echo $pid > /sys/fs/cgroup${{was%/}}/cgroup.procs; rmdir $top/g* $top\"\n\
-             trap 'echo \"to undo: $undo\"' EXIT\n\
-             echo \"process $pid leaves $was: limits and systemctl stop of that unit no longer reach it\" >&2\n\
-             echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control\n\
-             mkdir \"$top\"\necho \"$pid\" > \"$top/cgroup.procs\"\n\
-             echo +cpuset > \"$top/cgroup.subtree_control\"\n{}{body}",
-            self.head("as root, on cgroup v2 with the cpuset controller: "),
-            folders.collect::<String>(),
         ))
     }
 }
@@ -359,7 +286,6 @@ mod tests {
         check(&with_child(&["1", "1"]), Form::Slurm, None, "srun -n 1 --cpu-bind=mask_cpu:0x2 ");
         check(&one, Form::Taskset, None, "taskset -c 1 ./prog 'a b'\n");
         let in_turns = found(&["1", "0", "1", "0"]);
-        check(&in_turns, Form::Likwid, None, "likwid-pin -c 0,1 ./prog 'a b'\n");
         let places = "OMP_NUM_THREADS=5 OMP_PLACES='{0,1},{1},{0},{1},{0}' OMP_PROC_BIND=close ./prog";
         check(&in_turns, Form::Omp, None, places);
         let with_first = ordered(&["1", "0"], &[0, 1]);
@@ -371,8 +297,6 @@ mod tests {
             None,
             "bind 'it'\\''s a worker' 2 1\n# not bound, as it is of child process 1: ",
         );
-        check(&pairs, Form::Cpuset, None, "echo 1 > \"$top/g1/cpuset.cpus\"");
-        check(&pairs, Form::Cpuset, None, "bind 'it'\\''s a worker' 2 g1\n");
     }
 
     #[test]
@@ -382,7 +306,6 @@ mod tests {
             (Form::Systemd, "\nsystemd-run --scope -p AllowedCPUs=1\n"),
             (Form::Slurm, "\nsrun -n 1 --cpu-bind=mask_cpu:0x2\n"),
             (Form::Omp, "OMP_PROC_BIND=close\n"),
-            (Form::Likwid, "\nlikwid-pin -c 1\n"),
             (Form::Taskset, "\ntaskset -c 1\n"),
         ] {
             check(&one, form, Some(10595), option);
@@ -398,9 +321,6 @@ mod tests {
             (&pairs, Form::Systemd, "it would allow all of CPUs 0-1, which changes nothing"),
             (&child, Form::Slurm, "it would allow all of CPUs 0-1, which changes nothing"),
             (&found(&["2", "4"]), Form::Slurm, "cannot set threads apart on CPUs 2,4"),
-            (&pairs, Form::Likwid, "hands out each CPU in turns"),
-            (&found(&["0-1", "2"]), Form::Likwid, "gives each thread one CPU"),
-            (&child, Form::Likwid, "anew in each process"),
             (&child, Form::Omp, "these are of several"),
             (&ordered(&["0", "1"], &[1, 3]), Form::Omp, "others were created before or among these"),
             (&ordered(&["0", "1"], &[2, 3]), Form::Omp, "others were created before or among these"),

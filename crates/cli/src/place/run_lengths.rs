@@ -17,7 +17,7 @@ const PROCESSES_NAMED: usize = 3;
 /// With more it is worth a note. Assumed.
 const SHORT_LIVED_NOTE_FROM: f64 = 0.2;
 
-/// Why nothing can be told of the threads of a run that is over at once: what was seen of them is chance. `went_on` are the processes that
+/// Why nothing can be said of the threads of a run that is over at once: what was seen of them is chance. `went_on` are the processes that
 /// were not over with it.
 pub(super) fn too_brief(profile: &RunSeen, went_on: &[String]) -> Option<String> {
     let run = &profile.run;
@@ -54,7 +54,7 @@ pub(super) fn names_of(went_on: &[String]) -> String {
     went_on[..went_on.len().min(PROCESSES_NAMED)].join(", ") + &more
 }
 
-/// Why nothing can be told of threads that are gone before they are known.
+/// Why nothing can be said of threads that are gone before they are known.
 pub(super) fn too_short_lived(profile: &RunSeen) -> Option<String> {
     let found = short_lived(profile).filter(|found| found.share() > SHORT_LIVED_SHARE_MAX)?;
     Some(format!(
@@ -123,17 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_goes_on_in_the_background_is_told_as_one() {
+    fn a_command_that_goes_on_in_the_background_is_reported_as_one() {
         let own = went_on(&[std::process::id(), u32::MAX]);
         assert!(
             own.len() == 1 && own[0].starts_with(&format!("process {} (", std::process::id())),
             "{own:?}"
         );
         let brief = seen(0.0029, 0.001, 0.0);
-        let told = too_brief(&brief, &["process 7 (daemon)".to_owned()]).expect("it is brief");
-        assert!(told.starts_with("the command ended after 3 ms and went on in the background, as process 7 (daemon): sidestep place --pid"));
+        let reason = too_brief(&brief, &["process 7 (daemon)".to_owned()]).expect("it is brief");
+        assert!(reason.starts_with("the command ended after 3 ms and went on in the background, as process 7 (daemon): sidestep place --pid"));
         let five = ["a", "b", "c", "d", "e"].map(str::to_owned);
-        assert!(too_brief(&brief, &five).is_some_and(|told| told.contains("as a, b, c and 2 more:")));
+        assert!(too_brief(&brief, &five).is_some_and(|reason| reason.contains("as a, b, c and 2 more:")));
         assert_eq!(too_brief(&seen(1.0, 1.0, 0.0), &five), None);
     }
 
@@ -143,8 +143,8 @@ mod tests {
             let why_not = too_brief(profile, &[]).or_else(|| too_short_lived(profile));
             let found = (why_not, some_short_lived(profile));
             for (found, expected) in [(&found.0, why), (&found.1, note)] {
-                let is_told = found.as_deref().unwrap_or("").contains(expected.unwrap_or(""));
-                assert!(found.is_some() == expected.is_some() && is_told, "{profile:?}: {found:?}");
+                let is_reported = found.as_deref().unwrap_or("").contains(expected.unwrap_or(""));
+                assert!(found.is_some() == expected.is_some() && is_reported, "{profile:?}: {found:?}");
             }
         };
         check(&seen(0.01, 0.01, 0.0), Some("10 ms of CPU time in 10 ms is too little"), None);

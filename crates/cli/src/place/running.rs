@@ -152,7 +152,7 @@ fn unsteady(Turnover { began, ended }: Turnover, gone: usize) -> Option<String> 
 }
 
 /// An error once the user has ended it.
-fn ensure_wanted() -> anyhow::Result<()> {
+fn ensure_not_interrupted() -> anyhow::Result<()> {
     match pending_signal() {
         Some(signal) => Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user")),
         None => Ok(()),
@@ -177,7 +177,7 @@ fn decided(
 ) -> anyhow::Result<PlaceOutcome> {
     let room = Room::of(request, follower.free());
     let mut setting = observed(request, follower, process, &room)?;
-    ensure_wanted()?;
+    ensure_not_interrupted()?;
     let arms = room.arms(&setting, None);
     let ended = follower.is_over().then(|| "the process ended while it was watched".to_owned());
     if let Some(why) = ended.or_else(|| room.nothing_to_place(&setting)) {
@@ -270,19 +270,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_come_and_go_are_told_with_what_it_means() {
+    fn threads_that_come_and_go_are_named_with_what_it_means() {
         assert_eq!(unsteady(Turnover::default(), 0), None);
-        let told = unsteady(Turnover { began: 3, ended: 2 }, 0).expect("some came and went");
+        let note = unsteady(Turnover { began: 3, ended: 2 }, 0).expect("some came and went");
         assert!(
-            told.starts_with("at least 3 threads began and 2 ended") && !told.contains("are gone"),
-            "{told}"
+            note.starts_with("at least 3 threads began and 2 ended") && !note.contains("are gone"),
+            "{note}"
         );
-        let told = unsteady(Turnover { began: 0, ended: 2 }, 1).expect("some went");
-        assert!(told.contains("; 1 of those that are to be placed are gone already"), "{told}");
+        let note = unsteady(Turnover { began: 0, ended: 2 }, 1).expect("some went");
+        assert!(note.contains("; 1 of those that are to be placed are gone already"), "{note}");
     }
 
     #[test]
-    fn the_default_budget_is_enough_and_a_shorter_one_is_told_what_is() {
+    fn the_default_budget_is_enough_and_a_shorter_one_is_answered_by_what_is() {
         let seconds = Duration::from_secs;
         for window in [Duration::from_millis(50), seconds(1), seconds(20)] {
             let look = look_time(window, Duration::ZERO);
@@ -292,8 +292,8 @@ mod tests {
             assert!(all > window.mul_f64(1.1 * 22.0 * 4.0) && all < window.mul_f64(1.1 * 26.0 * 4.0));
         }
         let look = look_time(seconds(1), Duration::from_millis(450));
-        let told = too_short(seconds(57), look, seconds(3)).expect("six blocks show nothing");
-        assert!(told.contains("a window takes 2.0 s") && told.contains("give --budget 155s or"), "{told}");
+        let note = too_short(seconds(57), look, seconds(3)).expect("six blocks show nothing");
+        assert!(note.contains("a window takes 2.0 s") && note.contains("give --budget 155s or"), "{note}");
         assert_eq!(too_short(seconds(152), look, seconds(3)), None);
     }
 }

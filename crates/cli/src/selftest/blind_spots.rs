@@ -6,7 +6,7 @@ use machine::Machine;
 /// Pages of this size and more are gigantic.
 const GIGANTIC_BYTES: u64 = 1 << 30;
 
-/// What only files of the live machine tell.
+/// What only files of the live machine show.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
     /// The kernel offers hardware counters of the core.
@@ -15,7 +15,7 @@ pub(super) struct Facts {
     reads_registers: bool,
     /// The scheduler groups processes by session.
     autogroup: bool,
-    /// Nice value of this process, where it is told.
+    /// Nice value of this process, where it is known.
     nice: Option<i32>,
 }
 
@@ -43,7 +43,7 @@ fn is_core_pmu(name: &str) -> bool {
 pub(super) fn of(machine: &Machine, facts: &Facts) -> Vec<String> {
     let mut spots = Vec::new();
     counters(machine, facts, &mut spots);
-    surroundings(machine, facts, &mut spots);
+    environment(machine, facts, &mut spots);
     spots
 }
 
@@ -54,7 +54,7 @@ fn counters(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
         );
     }
     if !facts.reads_registers {
-        let reason = if live_root() {
+        let reason = if live::effective_root() {
             "the kernel has no /dev/cpu/0/msr"
         } else {
             "that needs root and /dev/cpu/0/msr"
@@ -74,11 +74,7 @@ fn counters(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
     }
 }
 
-fn live_root() -> bool {
-    host::live::effective_root()
-}
-
-fn surroundings(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
+fn environment(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
     let environment = &machine.environment;
     if let Some(hypervisor) = &machine.identity.hypervisor {
         spots.push(format!(
@@ -102,7 +98,7 @@ fn surroundings(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
         ));
     }
     if environment.idle_states.is_empty() {
-        spots.push("idle states are not told: why waking takes as long as it does stays open".to_owned());
+        spots.push("idle states are unknown: why waking takes as long as it does stays open".to_owned());
     }
 }
 

@@ -2,41 +2,33 @@
 
 use anyhow::Context;
 use clap::Args;
-use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
+use models::scheduling;
+use models::scheduling::{Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{SimulateArguments, named, tell};
-use crate::global::Global;
-use crate::outcome::Outcome;
+use super::{SEED, SimulateArguments, Simulated};
+use crate::options::{named, parse_counts};
 
 /// More threads than this per CPU say nothing new.
 const THREADS_PER_CPU_MAX: usize = 4;
 /// Threads do not gain more than this from shared data: four times their speed.
 const SHARING_MAX: f64 = 3.0;
-/// Seed of a simulation for which none was asked.
-const SEED: u64 = 1;
-/// Names of classes on the command line.
-const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, Class::Memory];
-
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x)")]
 pub(crate) struct ThreadsArguments {
     /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
-    #[arg(long, value_name = "COUNTS", value_parser = counts)]
-    threads: Option<[usize; 2]>,
+    #[arg(long, value_name = "COUNTS", value_parser = parse_counts)]
+    pub(super) threads: Option<[usize; 2]>,
     /// Who places them, as listed by --help
-    #[arg(long, value_name = "NAME", value_parser = policy, long_help = POLICIES)]
-    policy: Option<Policy>,
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Policy::ALL, Policy::name, text), long_help = POLICIES)]
+    pub(super) policy: Option<Policy>,
     /// What a thread gains from data that it shares with a partner, as a share of its speed; a range such
     /// as 0..0.4 asks where packing partners beats spreading them
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
-    sharing: Option<[f64; 2]>,
+    pub(super) sharing: Option<[f64; 2]>,
     /// What each thread does: copies (compute; the default), bursts (compute and sleep), pairs (hand work to and fro)
-    #[arg(long, value_name = "NAME", value_parser = pattern)]
-    load: Option<Pattern>,
-    /// What work keeps busy: integer (the default), floating, front-end, memory
-    #[arg(long, value_name = "NAME", value_parser = class)]
-    class: Option<Class>,
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Pattern::ALL, Pattern::name, text))]
+    pub(super) load: Option<Pattern>,
 }
 
 /// All policies in a line each.
@@ -53,18 +45,6 @@ Who places them:
   data-aware:            sharers together, others apart, where it pays";
 
 impl ThreadsArguments {
-    /// An option that was given and belongs to such machines only.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--threads", self.threads.is_some()),
-            ("--policy", self.policy.is_some()),
-            ("--sharing", self.sharing.is_some()),
-            ("--load", self.load.is_some()),
-            ("--class", self.class.is_some()),
-        ];
-        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
-    }
-
     fn scenario(&self, machine: &SchedulingMachine, seed: Option<u64>) -> anyhow::Result<Scenario> {
         let cpus = machine.cpus.value;
         let sharing = self.sharing.unwrap_or([0.0; 2]);
@@ -92,7 +72,6 @@ impl ThreadsArguments {
         Ok(Scenario {
             policy: self.policy.unwrap_or(Policy::ModulesFirst),
             pattern: self.load.unwrap_or(Pattern::Copies),
-            class: self.class.unwrap_or(Class::Integer),
             threads,
             sharing,
             seed: seed.unwrap_or(SEED),
@@ -112,12 +91,11 @@ fn threads_of_a_range(machine: &SchedulingMachine) -> anyhow::Result<usize> {
     Ok((machine.cpus.value / level.cpus.value).next_multiple_of(2))
 }
 
-/// Simulates and prints in the form asked for.
+/// Threads on shared units.
 pub(super) fn simulate(
     machine: &SchedulingMachine,
     arguments: &SimulateArguments,
-    global: &Global,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Simulated> {
     anyhow::ensure!(
         !arguments.fit,
         "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
@@ -125,29 +103,8 @@ pub(super) fn simulate(
     );
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
-    tell(&simulation, &report::schedulers_page(&simulation), arguments, global)
-}
-
-fn policy(text: &str) -> Result<Policy, String> {
-    named(&Policy::ALL, Policy::name, text)
-}
-
-fn pattern(text: &str) -> Result<Pattern, String> {
-    named(&Pattern::ALL, Pattern::name, text)
-}
-
-fn class(text: &str) -> Result<Class, String> {
-    named(&CLASSES, Class::name, text)
-}
-
-/// Reads `4` or `1..8`; both ends count.
-fn counts(text: &str) -> Result<[usize; 2], String> {
-    let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let ends = low.parse().ok().zip(high.strip_prefix('=').unwrap_or(high).parse().ok());
-    match ends {
-        Some((low, high)) if 1 <= low && low <= high => Ok([low, high]),
-        _ => Err("give a number such as 4 or a rising range such as 1..8".to_owned()),
-    }
+    let page = report::schedulers_page(&simulation);
+    Ok((Box::new(simulation), page))
 }
 
 /// Reads `0.2` or `0..0.4`.
@@ -176,13 +133,13 @@ mod tests {
 
     #[test]
     fn counts_and_shares_are_numbers_or_rising_ranges() {
-        assert_eq!(counts("4"), Ok([4, 4]));
-        assert_eq!(counts("1..8"), Ok([1, 8]));
-        assert_eq!(counts("1..=8"), Ok([1, 8]));
+        assert_eq!(parse_counts("4"), Ok([4, 4]));
+        assert_eq!(parse_counts("1..8"), Ok([1, 8]));
+        assert_eq!(parse_counts("1..=8"), Ok([1, 8]));
         assert_eq!(sharing("0..0.4"), Ok([0.0, 0.4]));
         assert_eq!(sharing("0.2"), Ok([0.2, 0.2]));
         for text in ["", "0", "8..1", "..", "1..", "-1", "99999999999999999999", "1.5"] {
-            assert!(counts(text).is_err(), "{text}");
+            assert!(parse_counts(text).is_err(), "{text}");
         }
         for text in ["", "nan", "0.4..0", "-0.1", "inf", "4", "0..nan"] {
             assert!(sharing(text).is_err(), "{text}");

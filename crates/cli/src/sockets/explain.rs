@@ -11,9 +11,9 @@ use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, d
 use serde::Serialize;
 
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
-use crate::{output, store};
+use crate::store;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -25,25 +25,16 @@ const DOCUMENT_BYTES_MAX: u64 = 128 << 20;
 pub(super) struct ExplainArguments {
     /// A record or its folder (sidestep sockets --record DIR), what sidestep sockets --json prints, or - for standard input
     record: PathBuf,
-    #[command(flatten)]
-    expected: ExpectArguments,
+    /// Hold each socket against the record of a machine that is good, not against the other sockets
+    #[arg(long, value_name = "RECORD")]
+    expect: Option<PathBuf>,
     #[command(flatten)]
     forms: Forms,
 }
 
-/// What sockets are held against.
-#[derive(Debug, Clone, Args)]
-pub(super) struct ExpectArguments {
-    /// Hold each socket against the record of a machine that is good, not against the other sockets
-    #[arg(long, value_name = "RECORD")]
-    expect: Option<PathBuf>,
-}
-
-impl ExpectArguments {
-    /// Reads what was named, before anything is measured.
-    pub(super) fn load(&self) -> anyhow::Result<Option<(String, MeasuredSockets)>> {
-        self.expect.as_deref().map(load).transpose().context("--expect")
-    }
+/// The good machine that was named, read before anything is measured.
+pub(super) fn good(expect: Option<&Path>) -> anyhow::Result<Option<(String, MeasuredSockets)>> {
+    expect.map(load).transpose().context("--expect")
 }
 
 /// Each socket against what is expected of it.
@@ -67,15 +58,14 @@ struct Document<'a> {
 
 /// Explains and prints in the form asked for.
 pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
-    let good = arguments.expected.load()?;
+    let good = good(arguments.expect.as_deref())?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
     let account = diagnosis::socket_account(&sockets, machine.as_ref());
     let gate = gate(&sockets, &account, good.as_ref());
     let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
     let page = report::socket_account_page(&account, &gate, &sockets, &name);
-    output::print(&arguments.forms.text(&page, &document, global)?)?;
+    arguments.forms.print(&page, &document, global)?;
     let is_known = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;

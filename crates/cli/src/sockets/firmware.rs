@@ -1,4 +1,4 @@
-//! `sidestep sockets firmware`: the links that each source of a machine tells, and where they differ.
+//! `sidestep sockets firmware`: the links that each source of a machine reports, and where they differ.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,10 @@ use models::interconnect::{
 use record::SocketLinks;
 use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 
-use super::matrix;
+use super::infer;
 use crate::forms::Forms;
-use crate::global::Global;
+use crate::options::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -40,13 +39,12 @@ pub(super) struct FirmwareArguments {
 
 /// Reads all sources and prints in the form asked for.
 pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let root = arguments.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
     let machine = host::describe(&root, None);
     let mut links = of_machine(&machine, &root);
     let mut contrasted = Vec::new();
     if let Some(path) = &arguments.against {
-        let given = matrix::of_nodes(matrix::of_file(path)?)?;
+        let given = infer::of_nodes(infer::of_file(path)?)?;
         let inference = infer(&given.reading.matrix);
         let slit = Matrix::of_machine(&machine).ok();
         contrasted.extend(slit.and_then(|slit| contrast(&slit, &given.reading.matrix, &inference)));
@@ -59,11 +57,11 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     contrasted.extend(domains_of_nodes(&links, &machine));
     links.findings = contrasted;
     let page = report::firmware_links_page(&links);
-    output::print(&arguments.forms.text(&page, &links, global)?)?;
+    arguments.forms.print(&page, &links, global)?;
     Ok(Outcome::judged(global, !links.findings.is_empty(), false))
 }
 
-/// The links that sources tell, the most trusted first: routes that packets take, ports, what firmware says of distances.
+/// The links that sources report, the most trusted first: routes that packets take, ports, what firmware says of distances.
 pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.

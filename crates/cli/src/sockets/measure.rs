@@ -4,28 +4,28 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
-use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
+use probes::memory::sockets;
+use probes::memory::sockets::{Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{GateVerdict, Record, SocketVerdict};
 
-use super::explain::{self, ExpectArguments};
+use super::explain;
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::parse_budget;
+use crate::options::{Global, Names, one_of, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::recording::{self, Recording};
-use crate::{describe, provenance};
+use crate::recording::Recording;
+use crate::{describe, recording};
 
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MeasureArguments {
     /// Which CPUs: one of each socket, node, last-level cache or core, or all; without it the coarsest of which there are two
-    #[arg(long, value_name = "UNIT")]
-    per: Option<PerName>,
+    #[arg(long, value_name = "UNIT", value_parser = one_of(UNITS))]
+    per: Option<Per>,
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
@@ -35,8 +35,9 @@ pub(super) struct MeasureArguments {
     /// Write the record and its report here, for sidestep sockets explain and sidestep show
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    #[command(flatten)]
-    expected: ExpectArguments,
+    /// Hold each socket against the record of a machine that is good, not against the other sockets
+    #[arg(long, value_name = "RECORD")]
+    expect: Option<PathBuf>,
     /// Give the loads of one CPU more to do in every window, to see what would be found: CPU:slow=PERCENT
     #[arg(long, value_name = "FAULT")]
     inject: Option<Planted>,
@@ -66,46 +67,28 @@ impl FromStr for Planted {
     }
 }
 
-/// A unit as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PerName {
-    /// One CPU of each socket
-    Socket,
-    /// One CPU of each node
-    Node,
-    /// One CPU of each last-level cache
-    L3,
-    /// One CPU of each core
-    Core,
-    /// Every CPU
-    Cpu,
-}
-
-impl PerName {
-    const fn per(self) -> Per {
-        match self {
-            Self::Socket => Per::Package,
-            Self::Node => Per::Node,
-            Self::L3 => Per::Cache,
-            Self::Core => Per::Core,
-            Self::Cpu => Per::Cpu,
-        }
-    }
-}
+/// Units of which one CPU each is measured.
+const UNITS: Names<Per> = &[
+    (Per::Package, "socket", "One CPU of each socket"),
+    (Per::Node, "node", "One CPU of each node"),
+    (Per::Cache, "l3", "One CPU of each last-level cache"),
+    (Per::Core, "core", "One CPU of each core"),
+    (Per::Cpu, "cpu", "Every CPU"),
+];
 
 /// Measures and prints.
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    arguments.forms.ensure_writable()?;
     let machine = describe::live_machine();
-    let cpus = provenance::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = recording::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
-    let good = arguments.expected.load()?;
+    let good = explain::good(arguments.expect.as_deref())?;
     live::install_handlers()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let line = ProgressLine::new(global.quiet);
     let begun = recording::begun(machine, &cpus, settings.budget_s);
-    let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
+    let mut record =
+        Recording::clearing_up(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
     sockets.links = super::reported_links(&record.machine);
     if let Some(planted) = arguments.inject {
@@ -136,7 +119,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
 }
 
 fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> anyhow::Result<Settings> {
-    let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, cpus), PerName::per);
+    let per = arguments.per.unwrap_or_else(|| Per::coarsest(&machine.topology, cpus));
     let mut settings = Settings {
         subjects: subjects(&machine.topology, cpus, per),
         nodes: nodes_with_memory(&machine.topology),
@@ -157,7 +140,7 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
     Ok(settings)
 }
 
-/// Measures, and gives the record back; an error only where there is nothing to tell. The budget is for all since `begun`.
+/// Measures, and gives the record back; an error only where there is no result. The budget is for all since `begun`.
 fn run(
     settings: Settings,
     record: Record,

@@ -12,9 +12,8 @@ use toggles::{
     find_state, remember, survey,
 };
 
-use super::arguments::SetArguments;
-use super::{Described, SCHEMA, state};
-use crate::global::Global;
+use super::{Described, SCHEMA, SetArguments, state};
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -39,7 +38,7 @@ pub(super) fn set(arguments: &SetArguments, global: &Global) -> anyhow::Result<O
     let changes: Vec<Change> = switches.into_iter().flat_map(|switch| switch.changes).collect();
     if changes.is_empty() {
         if global.json {
-            super::print_json(&json!({ "schema": SCHEMA, "set": label, "kept": false }))?;
+            output::print_json(&json!({ "schema": SCHEMA, "set": label, "kept": false }))?;
         }
         return Ok(Outcome::Done);
     }
@@ -91,18 +90,18 @@ fn already(change: &Change) -> String {
 fn switches(switches: &[String], system: &SystemState, consent: Consent) -> anyhow::Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
     for text in switches {
-        let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
+        let (name, asked) = text.split_once('=').unwrap_or((text, ""));
         let toggle = find(name)?;
         anyhow::ensure!(
             text.contains('='),
             "give a value, {name}=VALUE; sidestep toggles show {name} names them"
         );
         let about = toggle.about();
-        let value = toggle.value(system, wanted)?;
-        if toggle.now(system).as_deref() != Some(wanted) {
+        let value = toggle.value(system, asked)?;
+        if toggle.now(system).as_deref() != Some(asked) {
             consent.allows(about.name, value.risk, about.opens)?;
         }
-        let Switch::System(changes) = toggle.switch(system, wanted)? else {
+        let Switch::System(changes) = toggle.switch(system, asked)? else {
             anyhow::bail!(
                 "cannot set {name}: it ends with a process; compare it in an experiment, such as sidestep ab --toggle {name} \
                  -- ./program"
@@ -120,12 +119,33 @@ fn switches(switches: &[String], system: &SystemState, consent: Consent) -> anyh
     Ok(all)
 }
 
+/// Each change with the present value, and the affinities that would be remembered and compared because CPUs go away.
+type Planned<'a> = (Vec<(&'a Change, String)>, Option<Affinities>);
+
+fn planned<'a>(place: &Place, changes: &'a [Change]) -> anyhow::Result<Planned<'a>> {
+    let mut writer = place.writer();
+    let mut writes = Vec::new();
+    for change in changes {
+        writes.push((change, writer.read(&change.target)?));
+    }
+    let entries = survey(&mut writer, &[changes])?;
+    Ok((writes, remember(&mut writer, &entries)?))
+}
+
+/// The affinities as the journal holds them: each file and group of threads is put back where it differs afterwards.
+fn plan_json((writes, affinities): &Planned<'_>) -> Json {
+    let row = |(change, now): &(&Change, String)| json!({ "target": change.target, "now": now, "write": change.value, "is_written": *now != change.value });
+    let rows: Vec<Json> = writes.iter().map(row).collect();
+    json!({ "schema": SCHEMA, "writes": rows, "affinities": affinities })
+}
+
 fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result<Outcome> {
-    let plan = Plan::of(place, changes)?;
+    let plan = planned(place, changes)?;
     if global.json {
-        super::print_json(&plan.json())?;
+        output::print_json(&plan_json(&plan))?;
         return Ok(Outcome::Done);
     }
+    let (writes, affinities) = plan;
     let line = |(change, now): &(&Change, String)| {
         let Change { target, value } = change;
         if now == value {
@@ -133,35 +153,10 @@ fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result
         }
         format!("{target}: write {value}, later put back {now}\n")
     };
-    let mut lines: String = plan.writes.iter().map(line).collect();
-    lines.extend(plan.affinities.and_then(|have| Some(state::bound(&have)? + "\n")));
+    let mut lines: String = writes.iter().map(line).collect();
+    lines.extend(affinities.and_then(|have| Some(state::bound(&have)? + "\n")));
     output::print_lines(&lines)?;
     Ok(Outcome::Done)
-}
-
-/// What would be written, and what would be remembered and compared because CPUs go away.
-struct Plan<'a> {
-    writes: Vec<(&'a Change, String)>,
-    affinities: Option<Affinities>,
-}
-
-impl<'a> Plan<'a> {
-    fn of(place: &Place, changes: &'a [Change]) -> anyhow::Result<Self> {
-        let mut writer = place.writer();
-        let mut writes = Vec::new();
-        for change in changes {
-            writes.push((change, writer.read(&change.target)?));
-        }
-        let entries = survey(&mut writer, &[changes])?;
-        Ok(Self { writes, affinities: remember(&mut writer, &entries)? })
-    }
-
-    /// The affinities as the journal holds them: each file and group of threads is put back where it differs afterwards.
-    fn json(&self) -> Json {
-        let row = |(change, now): &(&Change, String)| json!({ "target": change.target, "now": now, "write": change.value, "is_written": *now != change.value });
-        let rows: Vec<Json> = self.writes.iter().map(row).collect();
-        json!({ "schema": SCHEMA, "writes": rows, "affinities": self.affinities })
-    }
 }
 
 /// Makes the changes and leaves them, with the journal that `revert` needs.
@@ -183,7 +178,7 @@ fn keep(place: &Place, intent: &Intent, changes: &[Change], global: &Global) -> 
         output::say("sidestep toggles revert puts it back");
     }
     if global.json {
-        super::print_json(&json!({ "schema": SCHEMA, "set": intent.label, "kept": true }))?;
+        output::print_json(&json!({ "schema": SCHEMA, "set": intent.label, "kept": true }))?;
     }
     Ok(Outcome::Done)
 }
@@ -275,7 +270,7 @@ mod tests {
         let plan = |path: &str| {
             let target = Target::File { path: path.to_owned() };
             let changes = [Change { target, value: "0".to_owned() }];
-            Plan::of(&place, &changes).expect("readable").json()
+            plan_json(&planned(&place, &changes).expect("readable"))
         };
         let away = plan("sys/devices/system/cpu/cpu1/online");
         assert_eq!(away["writes"][0]["is_written"], true);

@@ -9,9 +9,8 @@ use toggles::{
     find_state_of_user,
 };
 
-use super::SCHEMA;
-use super::arguments::{RevertArguments, StateArguments};
-use crate::global::Global;
+use super::{RevertArguments, SCHEMA, StateArguments};
+use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -32,7 +31,7 @@ pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Re
             "cannot put back what root has switched; run sudo sidestep toggles revert"
         )));
     }
-    tell(&reverted, &place, global)?;
+    print_reverted(&reverted, &place, global)?;
     let is_forgotten = arguments.forget && !matches!(reverted, Reverted::Refused(_));
     Ok(match reverted {
         Reverted::Refused(Unreadable::Damaged(_)) => left_unknown(),
@@ -61,7 +60,7 @@ pub(crate) fn after_error(error: anyhow::Error, results: &[Restored]) -> anyhow:
     Ok(Outcome::LeftChanged(error.context(format!("{left}: {}", lines.join("; ")))))
 }
 
-fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<()> {
+fn print_reverted(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<()> {
     if global.json {
         let (state, results, aside) = match reverted {
             Reverted::Nothing => ("nothing", &[][..], None),
@@ -72,7 +71,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             Reverted::Done(_, results) => ("reverted", results.as_slice(), None),
         };
         let rows: Vec<Json> = results.iter().map(result_json).collect();
-        return super::print_json(&json!({
+        return output::print_json(&json!({
             "schema": SCHEMA, "state": state, "results": rows, "set_aside": aside,
             "left_changed": reverted.is_left_changed(),
         }));
@@ -101,7 +100,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
 pub(super) fn report(results: &[Restored], global: &Global) -> anyhow::Result<()> {
     if global.json {
         let rows: Vec<Json> = results.iter().map(result_json).collect();
-        return super::print_json(&json!({ "schema": SCHEMA, "results": rows }));
+        return output::print_json(&json!({ "schema": SCHEMA, "results": rows }));
     }
     if global.quiet {
         return Ok(());
@@ -169,7 +168,7 @@ pub(super) fn status(arguments: &StateArguments, global: &Global) -> anyhow::Res
         Found::Unseen(_) => ("unknown", None),
     };
     if global.json {
-        super::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
+        output::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
     } else if !global.quiet {
         output::print_lines(&sentence(&found, place))?;
         if let Some(journal) = journal.filter(|_| !matches!(found, Found::Void(_))) {
@@ -301,7 +300,7 @@ pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         if matches!(answer.trim(), "" | "y" | "Y" | "yes") {
-            tell(
+            print_reverted(
                 &toggles::revert(place, Revert::default())?,
                 place,
                 &Global { json: false, ..global.clone() },
@@ -343,9 +342,9 @@ mod tests {
             Experiment::begin(place.writer(), place.folder(), owner, &intent, utc_now()).expect("begun");
         experiment.switch(&changes).expect("writable");
         experiment.keep();
-        let told = || sentence(&find_state(&place).expect("readable"), &place);
-        assert!(told().ends_with("; sidestep toggles revert puts it back\n"), "{}", told());
+        let said = || sentence(&find_state(&place).expect("readable"), &place);
+        assert!(said().ends_with("; sidestep toggles revert puts it back\n"), "{}", said());
         write("proc/sys/kernel/watchdog_thresh", "30\n");
-        assert!(told().contains("revert --force puts it back, --forget keeps theirs"), "{}", told());
+        assert!(said().contains("revert --force puts it back, --forget keeps theirs"), "{}", said());
     }
 }

@@ -6,20 +6,16 @@ use std::time::Duration;
 use clap::Args;
 use experiments::failed_run::how_it_failed;
 use experiments::workload::{Prepared, prepare};
-use host::live::{
-    self, ChildOutput, ChildRun, Ending, cache_folder, is_stopped, observe_child, pending_signal,
-};
+use host::live;
+use host::live::{ChildOutput, ChildRun, Ending, cache_folder, is_stopped, observe_child, pending_signal};
 use report::{CheckedWorkload, WorkloadCheck};
+use stats::{mean, sample_variance};
 use workloads::Workload;
 
-use super::SCHEMA;
-use super::Selection;
-use super::packages::Packages;
+use super::{Packages, SCHEMA, Selection};
 use crate::forms::Forms;
-use crate::global::Global;
-use crate::option_values::parse_budget;
+use crate::options::{Global, parse_budget};
 use crate::outcome::Outcome;
-use crate::output;
 use crate::progress::ProgressLine;
 
 /// How often it is looked whether a program waits for a terminal.
@@ -49,7 +45,6 @@ pub(super) struct CheckArguments {
 
 /// Runs turns, and says which workloads have no number.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    arguments.forms.ensure_writable()?;
     let chosen = arguments.selection.workloads(&arguments.ids)?;
     live::install_handlers()?;
     let packages = Packages::of(&chosen);
@@ -76,7 +71,7 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     }
     line.end();
     let page = report::workload_check_page(&check);
-    output::print(&arguments.forms.text(&page, &check, global)?)?;
+    arguments.forms.print(&page, &check, global)?;
     if let Some(signal) = pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -100,21 +95,16 @@ fn measured(workload: &Workload, arguments: &CheckArguments) -> Result<CheckedWo
             turns.push((run, value));
         }
     }
-    let mean = |of: fn(&(ChildRun, f64)) -> f64| Some(turns.iter().map(of).sum::<f64>() / turns.len() as f64);
-    let user_s = mean(|(run, _)| run.user_s);
-    let variance = |mean: f64| {
-        let squares = turns.iter().map(|(run, _)| (run.user_s - mean).powi(2));
-        squares.sum::<f64>() / (turns.len() - 1) as f64
-    };
-    let user_cv_percent = user_s
-        .filter(|mean| turns.len() >= TURNS_WITH_VARIATION && *mean > 0.0)
-        .map(|mean| variance(mean).sqrt() / mean * 100.0);
+    let all = |of: fn(&(ChildRun, f64)) -> f64| turns.iter().map(of).collect::<Vec<f64>>();
+    let mean_of = |of| Some(mean(&all(of)));
+    let user_s = all(|(run, _)| run.user_s);
+    let varies = turns.len() >= TURNS_WITH_VARIATION && mean(&user_s) > 0.0;
     Ok(CheckedWorkload {
-        wall_s: mean(|(run, _)| run.wall_s),
-        user_s,
-        system_s: mean(|(run, _)| run.system_s),
-        user_cv_percent,
-        value: mean(|(_, value)| *value),
+        wall_s: mean_of(|(run, _)| run.wall_s),
+        user_s: Some(mean(&user_s)),
+        system_s: mean_of(|(run, _)| run.system_s),
+        user_cv_percent: varies.then(|| sample_variance(&user_s).sqrt() / mean(&user_s) * 100.0),
+        value: mean_of(|(_, value)| *value),
         ..CheckedWorkload::default()
     })
 }

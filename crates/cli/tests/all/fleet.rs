@@ -62,7 +62,7 @@ fn hostile_names_are_text_in_every_form() {
     assert!(!html.contains("<script>alert") && html.contains("&lt;script&gt;alert"));
     let check = folder.path().join("check.json");
     fs::write(&check, done(&format!("fleet check {rows} --json")).stdout).expect("room");
-    let confirm = done(&format!("fleet confirm {} --engine slurm --drop drop", check.display()));
+    let confirm = done(&format!("fleet confirm {} --drop drop", check.display()));
     let said = String::from_utf8_lossy(&confirm.stderr).into_owned();
     assert_eq!(confirm.status.code(), Some(2));
     assert!(said.contains("is no name that Slurm takes") && said.lines().count() == 1, "{said}");
@@ -76,7 +76,7 @@ fn the_jobs_of_a_confirmation_run_under_sh() {
         ("sidestep", "echo \"$@\""),
     ];
     let (folder, check) = (programs(&fakes), root().join("tests/cli/fleet/check.json"));
-    let output = done(&format!("fleet confirm {} --engine slurm --drop /drop", check.display()));
+    let output = done(&format!("fleet confirm {} --drop /drop", check.display()));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let script = folder.path().join("confirm.sh");
     fs::write(&script, output.stdout).expect("room");

@@ -1,12 +1,10 @@
-//! Experiments on a recorded tree, killed at random points: the watchdog, or one revert, puts the tree back. Reverts, killed
-//! before and in each of their steps: the next one puts the tree back.
+//! Experiments on a recorded tree, killed at random points: the watchdog, or one revert, puts the tree back.
 //!
-//! `SIDESTEP_KILLS` sets how many of each; `cargo xtask kill-toggles` runs a thousand and prints the tables. Nothing is
-//! asserted about time.
+//! `SIDESTEP_KILLS` sets how many; `cargo xtask kill-toggles` runs a thousand and prints the table. Nothing is asserted about
+//! time. Reverts that are killed at each of their steps: `crates/toggles/tests/all/engine.rs`.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,9 +13,6 @@ use std::time::{Duration, Instant};
 const KILLS: usize = 24;
 /// A watchdog that needs longer has failed; a loaded machine gives it a turn within a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Steps of the revert that is killed: read back, write and compare three values, twice, and clear the journal.
-const REVERT_STEPS: usize = 16;
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 const FILES: [(&str, &str); 5] = [
@@ -188,89 +183,6 @@ fn a_killed_experiment_is_put_back_by_its_watchdog_or_by_one_revert() {
     let alone = outcomes.iter().filter(|outcome| outcome.victims == Victims::Parent);
     assert!(alone.clone().all(|outcome| !outcome.mended_by_revert), "a watchdog that lives needs no revert");
     assert!(outcomes.iter().any(|outcome| outcome.was_changed), "no kill met a changed tree");
-}
-
-/// A revert in progress that waits before each step.
-struct Steps {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-}
-
-impl Steps {
-    fn of(bench: &Bench) -> Self {
-        let mut rehearsal = bench.sidestep(&["rehearse"]);
-        rehearsal.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = rehearsal.spawn().expect("sidestep can be started");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        Self { child, lines }
-    }
-
-    /// The step that it is about to make; `None` at its end.
-    fn next(&mut self) -> Option<String> {
-        self.lines.next().map(|line| line.expect("text")).filter(|line| line != "ended")
-    }
-
-    fn allow(&mut self) {
-        self.child.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("it waits");
-    }
-}
-
-#[test]
-fn a_killed_revert_is_finished_by_the_next() {
-    let mut choices = Choices(0x2545_f491_4f6c_dd1d);
-    let bench = Bench::new();
-    let set = ["set", "thp-system=never", "numa-balancing=off", "clocksource=hpet"];
-    // What it left, by the step at which it was killed: kills, trees that were still switched, journals that were left.
-    let mut table: BTreeMap<(usize, String), [usize; 3]> = BTreeMap::new();
-    let (mut at, mut is_in_step) = (0, false);
-    for round in 0..kills() {
-        let output = bench.sidestep(&set).output().expect("sidestep can be started");
-        assert!(output.status.success() && bench.has_journal(), "{round}: {output:?}");
-        let mut steps = Steps::of(&bench);
-        let mut name = steps.next().expect("the first step");
-        for _ in 0..at {
-            steps.allow();
-            name = steps.next().expect("it has as many steps as the last time");
-        }
-        if is_in_step {
-            steps.allow();
-            for _ in 0..choices.below(1 << 14) {
-                std::hint::spin_loop();
-            }
-        }
-        steps.child.kill().expect("it waits");
-        steps.child.wait().expect("it was killed");
-        let row = table.entry((at, name)).or_default();
-        let (is_switched, is_journalled) = (!bench.is_as_before(), bench.has_journal());
-        *row = [row[0] + 1, row[1] + usize::from(is_switched), row[2] + usize::from(is_journalled)];
-        assert!(!is_switched || is_journalled, "{round}: switched, and no journal");
-        let reverted = bench.sidestep(&["revert"]).output().expect("sidestep can be started");
-        assert!(reverted.status.success() && bench.is_mended(), "{round}, step {at}: {reverted:?}");
-        if is_in_step {
-            at = (at + 1) % REVERT_STEPS;
-        }
-        is_in_step = !is_in_step;
-    }
-    println!("step of revert: kills, still switched, journal still there");
-    for ((at, name), [kills, switched, journalled]) in &table {
-        println!("{at:>3} {name:<20} {kills:>4} {switched:>4} {journalled:>4}");
-    }
-    println!("{} kills of revert, none lost", table.values().map(|row| row[0]).sum::<usize>());
-}
-
-#[test]
-fn a_revert_has_as_many_steps_as_are_killed() {
-    let bench = Bench::new();
-    let set = ["set", "thp-system=never", "numa-balancing=off", "clocksource=hpet"];
-    assert!(bench.sidestep(&set).status().expect("sidestep can be started").success());
-    let mut steps = Steps::of(&bench);
-    let mut count = 0;
-    while steps.next().is_some() {
-        count += 1;
-        steps.allow();
-    }
-    assert!(steps.child.wait().expect("it ends").success() && bench.is_mended());
-    assert_eq!(count, REVERT_STEPS);
 }
 
 fn table_row(victims: Victims, outcomes: &[Outcome]) -> String {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use clock::{Clock, Engine, Fault, FaultedHardware, Instruments, Timing};
 
-use super::pinning::{pin, two_cpus};
+use super::{pin, two_cpus};
 
 /// Fresh observations of our clock, both directions together. Source: the project's targets.
 const OBSERVATIONS: u64 = 100_000_000;

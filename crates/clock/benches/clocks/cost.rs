@@ -102,7 +102,7 @@ fn control() -> u64 {
 
 pub(crate) fn run() -> bool {
     let mut subjects = subjects();
-    super::pinning::pin(&clock::allowed_cpus()[..1]);
+    super::pin(&clock::allowed_cpus()[..1]);
     let rate = TickRate::calibrate(100_000_000).expect("the counter runs");
     let (mut controls, mut random) = (Vec::new(), 1);
     let mut order: Vec<usize> = (0..subjects.len()).collect();

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::features::{Counter, Features};
+use crate::stamp::{Counter, Features};
 use crate::stamp::{Stamp, StampMethod};
 
 /// What the kernel calls this counter where it keeps time by it.

@@ -23,7 +23,7 @@ pub(crate) use x86_64::*;
 
 use std::sync::OnceLock;
 
-use crate::features::Features;
+use crate::stamp::Features;
 
 impl Features {
     /// Those of this machine; found once.

@@ -1,6 +1,6 @@
 //! Other architectures: no counter is read, and the kernel's raw clock stands for it.
 
-use crate::features::{Counter, Features};
+use crate::stamp::{Counter, Features};
 use crate::stamp::{Stamp, StampMethod};
 
 /// No clock source of the kernel is a counter that is read here.

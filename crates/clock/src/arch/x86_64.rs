@@ -6,8 +6,8 @@
 
 use std::arch::x86_64::{__cpuid_count, _mm_lfence, _mm_mfence, _rdtsc, CpuidResult};
 
-use crate::features::{Counter, Features};
 use crate::stamp::{CPU_MASK, Stamp, StampMethod};
+use crate::stamp::{Counter, Features};
 
 /// What the kernel calls this counter where it keeps time by it.
 pub(crate) const CLOCK_SOURCE: &str = "tsc";

@@ -204,3 +204,16 @@ fn counters_that_count_in_steps_do_not_drift_by_a_step() {
     strip.resolution_ticks = 26.0;
     assert!(!strip.moves_for_certain() && strip.rate().contains(0.0));
 }
+
+fn known(low: f64, high: f64) -> KnownOffset {
+    KnownOffset { bounds: Bounds { low, high }, estimate_ticks: f64::midpoint(low, high), error_ticks: 1.0 }
+}
+
+#[test]
+fn offsets_of_three_counters_close_and_a_wrong_one_does_not() {
+    let (a_to_b, b_to_c, a_to_c) = (known(90.0, 110.0), known(-40.0, -20.0), known(60.0, 80.0));
+    let closure = LoopClosure::of(a_to_b, b_to_c, a_to_c.reversed());
+    assert!(closure.holds() && closure.estimate_ticks.abs() < 1e-9, "{closure:?}");
+    assert!((closure.error_ticks - 3.0_f64.sqrt()).abs() < 1e-12);
+    assert!(!LoopClosure::of(a_to_b, b_to_c, known(100.0, 120.0).reversed()).holds());
+}

@@ -105,18 +105,11 @@ fn paravirtual(record: &Record) -> Option<Finding> {
     let text = "reading the clock costs more than it has to: kvm-clock is used, and tsc is offered";
     let mut notice = finding(Area::Clocks, "clock-kvm", Severity::Notice, text.to_owned())
         .showing([format!("{} {}", monotonic.name, line(monotonic))]);
-    let compared = record.clock_cost.iter().filter_map(|cost| cost.clock_sources.as_ref());
-    let rows =
-        compared.flat_map(|costs| &costs.rows).filter(|row| row.read == MONOTONIC && row.source == "tsc");
-    notice.evidence.extend(rows.map(|row| {
-        let (low, high) = (row.interval.low, row.interval.high);
-        format!("by tsc {:+.2} ns [{low:+.2}, {high:+.2}]", row.extra_ns)
-    }));
     notice.mechanism =
         Some("each read also looks at a page that the hypervisor keeps (inference)".to_owned());
     notice.prediction = Some(format!("{KVM_CLOCK_EXTRA}; advice differs by cloud, so measure"));
     notice.remedy = Some(
-        "as root: sidestep clock cost --clocksources all measures both; sidestep clock check tells whether tsc is safe"
+        "as root: sidestep ab --toggle clocksource=tsc measures both; sidestep clock check tells whether tsc is safe"
             .to_owned(),
     );
     Some(notice)

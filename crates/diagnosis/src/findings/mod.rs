@@ -150,7 +150,7 @@ fn steps(finding: &Finding) -> Vec<Step> {
         "sockets-unequal" if is_open => longer("sockets", "sidestep sockets --budget 1m"),
         "sockets-unequal" => step("Explain the sockets", "sidestep sockets explain RECORD"),
         "clock-counters" => step("See counters, faults and fixes", "sidestep clock check"),
-        "clock-slow" => step("Compare clock sources, as root", "sidestep clock cost --clocksources all"),
+        "clock-slow" => step("Compare clock sources, as root", "sidestep ab --toggle clocksource"),
         "unconverged-cells" | "cache-sizes" | "tlb-reach" => memory(),
         id if id.starts_with("effective-") && is_open => memory(),
         _ => return Vec::new(),

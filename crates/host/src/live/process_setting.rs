@@ -48,7 +48,7 @@ pub enum ProcessSetting {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
     /// The kernel refused.
-    #[error("cannot {what}: {source}; sidestep toggles list says what can be switched here")]
+    #[error("cannot {what}: {source}; sidestep toggles says what can be switched here")]
     Refused {
         /// What was to be done.
         what: &'static str,

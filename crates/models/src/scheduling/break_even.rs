@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::compiled::Compiled;
-use super::description::{Policy, SchedulingMachine};
+use super::description::{Class, Policy, SchedulingMachine};
 use super::load::Scenario;
 use super::plan::planned;
 use super::throughput::{gain, throughput_of_plan};
@@ -56,10 +56,10 @@ pub fn packing(machine: &SchedulingMachine, scenario: Scenario) -> Option<Packin
     let without_turbo = Compiled::new(&machine.without_turbo(), false);
     let [low, high] = scenario.sharing;
     // Partners are partners also where they gain nothing.
-    let partners = scenario.pattern.load(threads, scenario.class, high);
+    let partners = scenario.pattern.load(threads, Class::Integer, high);
     let plans = [threads / 2, 0].map(|together| planned(&with_turbo, &partners, level_index, together));
     let gain_percent = |machine: &Compiled, sharing: f64| {
-        let load = scenario.pattern.load(threads, scenario.class, sharing);
+        let load = scenario.pattern.load(threads, Class::Integer, sharing);
         let [packed, spread] = plans
             .each_ref()
             .map(|plan| throughput_of_plan(machine, &load, Policy::Pinned, plan, scenario.seed));

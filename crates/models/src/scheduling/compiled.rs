@@ -9,8 +9,6 @@ pub(super) struct Level {
     /// What one thread of a class (column) adds to the time of another's work (row); none where nothing is shared.
     pub(super) crowding: Option<[[f64; CLASSES]; CLASSES]>,
     pub(super) shares_data: f64,
-    /// Size of the cache, and what all misses add to the time of memory-bound work.
-    pub(super) cache: Option<(f64, f64)>,
     pub(super) kernel_balances: bool,
     pub(super) has_last_level_cache: bool,
 }
@@ -76,17 +74,12 @@ impl Compiled {
                     std::array::from_fn(|own| std::array::from_fn(|beside| adds(own, beside)))
                 }),
                 shares_data: level.shares_data.as_ref().map_or(0.0, |share| share.value),
-                cache: level
-                    .cache_bytes
-                    .as_ref()
-                    .zip(level.overflow_slowdown.as_ref())
-                    .map(|(bytes, slowdown)| (bytes.value as f64, slowdown.value - 1.0)),
                 kernel_balances: level.kernel_balances.as_ref().is_some_and(|balances| balances.value),
                 has_last_level_cache: level.has_last_level_cache(),
             })
             .collect();
         let cpus_of = |name: &str| machine.level_of(name).map_or(1, |level| machine.level[level].cpus.value);
-        let coupled = levels.iter().filter(|level| level.crowding.is_some() || level.cache.is_some());
+        let coupled = levels.iter().filter(|level| level.crowding.is_some());
         let coupled_cpus = coupled.map(|level| level.cpus).max().unwrap_or(1);
         let rests = machine.idle.iter().map(|idle| {
             let after = idle.patient_after_ns.as_ref().filter(|_| patient).unwrap_or(&idle.after_ns);

@@ -18,8 +18,6 @@ const SLICE_MIN_NS: f64 = 1e5;
 const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
 pub(super) const SPEED_MIN: f64 = 0.01;
-/// A thread that misses its cache is not slower than this many times.
-const SLOWDOWN_MAX: f64 = 1000.0;
 
 machine::named! {
     /// What a burst of work keeps busy.
@@ -75,10 +73,6 @@ pub struct LevelDescription {
     pub speed_of_two: Option<Sourced<Speeds>>,
     /// How much of the gain of shared data is had by sharing a unit of this level, from 0 to 1; none if absent.
     pub shares_data: Option<Sourced<f64>>,
-    /// Size of the cache that a unit has, where the fit of working sets is modelled.
-    pub cache_bytes: Option<Sourced<u64>>,
-    /// How many times slower a memory-bound thread is of whose data nothing fits.
-    pub overflow_slowdown: Option<Sourced<f64>>,
     /// True if the kernel balances over units of this level; false if absent.
     pub kernel_balances: Option<Sourced<bool>>,
     /// True if a unit has a last-level cache of its own; false if absent. Where no level has it, one serves the whole machine.
@@ -281,8 +275,6 @@ impl SchedulingMachine {
             let optional = [
                 row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
                 row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
-                row(&level.name, "cache_bytes", level.cache_bytes.as_ref(), u64::to_string),
-                row(&level.name, "overflow_slowdown", level.overflow_slowdown.as_ref(), f64::to_string),
                 row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
                 row(&level.name, "last_level_cache", level.last_level_cache.as_ref(), bool::to_string),
             ];
@@ -365,17 +357,13 @@ fn possible_level(machine: &SchedulingMachine, level: &LevelDescription) -> Poss
         }
     }
     within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)?;
-    require(level.cache_bytes.as_ref().is_none_or(|bytes| bytes.value > 0), key("cache_bytes"), || {
-        "is 0; leave it out where there is no cache".to_owned()
-    })?;
     let first = machine.level.iter().find(|other| other.has_last_level_cache());
     if let Some(first) = first.filter(|_| level.has_last_level_cache()) {
         require(first.name == level.name, key("last_level_cache"), || {
             format!("is true, as it is of level {}; give it to one level", first.name)
         })?;
     }
-    let slowdown = level.overflow_slowdown.as_ref().map_or(1.0, |slowdown| slowdown.value);
-    within(key("overflow_slowdown"), slowdown, 1.0..=SLOWDOWN_MAX)
+    Ok(())
 }
 
 /// Holds that the machine has a level of this name.

@@ -47,8 +47,6 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedSet {
-    /// Size.
-    pub bytes: u64,
     /// How much faster a thread is, as a share of its speed, when all others that use the set are where the machine shares
     /// data.
     pub gain: f64,
@@ -60,8 +58,6 @@ pub struct SharedSet {
 pub struct Thread {
     /// Its program; it begins anew at the end.
     pub steps: Vec<Step>,
-    /// Data of its own.
-    pub private_bytes: u64,
     /// The set that it shares with others, if any.
     pub shared_set: Option<usize>,
     /// The process that it belongs to.
@@ -138,7 +134,6 @@ impl Pattern {
             };
             Thread {
                 steps,
-                private_bytes: 0,
                 shared_set: (sharing > 0.0 && partner < threads).then_some(index / 2),
                 process: index / 2,
             }
@@ -146,10 +141,7 @@ impl Pattern {
         Load {
             threads: (0..threads).map(of).collect(),
             // A set that nobody uses would have all CPUs looked at when one changes.
-            shared_sets: vec![
-                SharedSet { bytes: 0, gain: sharing };
-                if sharing > 0.0 { threads / 2 } else { 0 }
-            ],
+            shared_sets: vec![SharedSet { gain: sharing }; if sharing > 0.0 { threads / 2 } else { 0 }],
         }
     }
 }
@@ -162,8 +154,6 @@ pub struct Scenario {
     pub policy: Policy,
     /// What the threads do.
     pub pattern: Pattern,
-    /// What their work keeps busy.
-    pub class: Class,
     /// Fewest and most threads.
     pub threads: [usize; 2],
     /// What a thread gains from data that it shares with its partner, as a share of its speed. With two numbers only the

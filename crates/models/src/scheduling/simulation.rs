@@ -5,7 +5,7 @@ use stats::Interval;
 
 use super::break_even::{Packing, packing};
 use super::compiled::Compiled;
-use super::description::{Policy, PublishedGain, SchedulingMachine};
+use super::description::{Class, Policy, PublishedGain, SchedulingMachine};
 use super::load::Scenario;
 use super::throughput::{Gain, Throughput, gain, throughput};
 
@@ -97,7 +97,7 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
 
 /// One number of threads; the second machine is the one that parks later.
 fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow {
-    let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
+    let load = scenario.pattern.load(threads, Class::Integer, scenario.sharing[0]);
     let policy = scenario.policy;
     let of = |policy: Policy| {
         throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)

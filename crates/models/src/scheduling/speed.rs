@@ -3,7 +3,7 @@
 //! Speed = clock x product over levels of 1 / (1 + sum over the other threads in the unit of what each adds) x 1 / (1 +
 //! (slowdown - 1) x share of the data that do not fit) x (1 + gain of sharing x share of partners in reach).
 
-use super::description::{CLASSES, Class};
+use super::description::CLASSES;
 use super::engine::Engine;
 
 impl Engine<'_> {
@@ -61,27 +61,8 @@ impl Engine<'_> {
                     others.zip(crowding[class]).map(|(count, adds)| f64::from(count) * adds).sum();
                 speed /= 1.0 + added;
             }
-            if let Some((cache_bytes, miss_cost)) = level.cache.filter(|_| class == Class::Memory as usize) {
-                let used_bytes = self.used_bytes(level.around(cpu));
-                let misses = (1.0 - cache_bytes / used_bytes).max(0.0);
-                speed /= 1.0 + miss_cost * misses;
-            }
         }
         (speed * (1.0 + self.sharing(cpu, thread)), is_sharing)
-    }
-
-    /// Working sets of the threads that run on these CPUs, each shared set once.
-    fn used_bytes(&self, cpus: std::ops::Range<usize>) -> f64 {
-        let (mut bytes, mut sets) = (0, Vec::new());
-        for thread in cpus.filter_map(|cpu| self.cpus[cpu].running) {
-            let thread = &self.load.threads[thread];
-            bytes += thread.private_bytes;
-            if let Some(set) = thread.shared_set.filter(|set| !sets.contains(set)) {
-                sets.push(set);
-                bytes += self.load.shared_sets[set].bytes;
-            }
-        }
-        bytes as f64
     }
 
     /// What a thread gains from partners: each counts by how much of shared data the machine has at the smallest unit that
@@ -103,7 +84,7 @@ impl Engine<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::compiled::Compiled;
-    use super::super::description::{Policy, SchedulingMachine};
+    use super::super::description::{Class, Policy, SchedulingMachine};
     use super::super::load::Pattern;
     use super::*;
 

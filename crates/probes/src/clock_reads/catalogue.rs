@@ -51,14 +51,12 @@ pub struct Catalogue {
     pub failed: Vec<(&'static str, String)>,
 }
 
-/// Which ways are looked for, each more than the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Which ways are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Those that tell of the machine and its kernel.
     Machine,
-    /// CPU numbers, coarse clocks and the standard library as well.
-    Library,
-    /// This project's clock as well, which starts a thread that keeps it.
+    /// CPU numbers, coarse clocks, the standard library and this project's clock as well, which starts a thread that keeps it.
     All,
 }
 
@@ -87,21 +85,19 @@ impl Catalogue {
     pub fn find(scope: Scope, rate: TickRate, patience: Duration) -> Self {
         let mut found = Self::default();
         let tick_ns = resolution_ns(rate);
-        if scope >= Scope::Library {
+        if scope == Scope::All {
             found.reads.push(Read::of(NOTHING, Way::Nothing));
         }
         found.ticks(tick_ns);
-        if scope >= Scope::Library {
+        if scope == Scope::All {
             found.cpu_numbers();
         }
         found.kernel(scope, TimeSource::system_call_denied().as_ref());
-        if scope >= Scope::Library {
+        if scope == Scope::All {
             let fine = TimeSource::Clock(CLOCK_MONOTONIC).resolution_ns().map(|ns| ns as f64);
             let library = |name, way| Read { ordered: true, resolution_ns: fine, ..Read::of(name, way) };
             found.reads.push(library("std Instant::now", Way::Instant));
             found.reads.push(library("std SystemTime::now", Way::SystemTime));
-        }
-        if scope == Scope::All {
             found.own(tick_ns, patience);
         }
         found
@@ -136,7 +132,7 @@ impl Catalogue {
     /// All of the kernel's are ordered: the vDSO reads the counter behind a fence, a system call is one, and coarse clocks
     /// only load, which x86 keeps in order, and arm64 behind a barrier. Linux, `rdtsc_ordered` and `__arch_get_hw_counter`.
     fn kernel(&mut self, scope: Scope, denied: Option<&String>) {
-        let coarse = TimeSource::COARSE.into_iter().filter(|_| scope >= Scope::Library);
+        let coarse = TimeSource::COARSE.into_iter().filter(|_| scope == Scope::All);
         for (source, name) in TimeSource::ALL.into_iter().chain(coarse) {
             if let Some(reason) = denied.filter(|_| source.is_system_call()) {
                 self.failed.push((name, reason.clone()));
@@ -262,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_way_has_a_name_of_its_own_and_works_or_says_why_not() {
-        for scope in [Scope::Machine, Scope::Library, Scope::All] {
+        for scope in [Scope::Machine, Scope::All] {
             let Catalogue { reads, failed } = found(scope);
             let mut names: Vec<&str> = reads.iter().map(|read| read.name).collect();
             names.extend(failed.iter().map(|(name, _)| *name));

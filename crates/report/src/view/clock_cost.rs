@@ -1,9 +1,9 @@
-//! Costs of reading the time: the verdict, each read, clock sources, threads, and what others measured.
+//! Costs of reading the time: the verdict, each read, threads, and what others measured.
 
 use machine::Hertz;
 use record::{
     ClockCost, ClockRead, CostControl, CostVerdict, PublishedCost, RoundsSeen, RoundsVerdict, ScalingVerdict,
-    SourceCost, SourceCosts, ThreadCost,
+    ThreadCost,
 };
 use stats::Order;
 
@@ -14,7 +14,7 @@ use crate::{naming, number};
 const READS_FIRST: usize = 9;
 /// The read that the published figures are of.
 const PUBLISHED_READ: &str = "gettimeofday";
-/// The read of whose clock sources a sentence is made.
+/// The read that the answer is of.
 pub(crate) const USUAL_READ: &str = "clock_gettime(CLOCK_MONOTONIC)";
 /// The reads that programs use most; they stand first.
 const COMMON_READS: [&str; 11] = [
@@ -78,8 +78,7 @@ pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
 
 /// All but the verdict.
 pub(crate) fn sections(cost: &ClockCost) -> Vec<Section> {
-    let sources = cost.clock_sources.as_ref().map(clock_sources);
-    reads(&cost.reads).into_iter().chain(sources).chain(around_reads(cost)).collect()
+    reads(&cost.reads).into_iter().chain(around_reads(cost)).collect()
 }
 
 /// Threads, rounds and what was not measured: for a page that draws the reads as bars.
@@ -161,35 +160,6 @@ fn reads(reads: &[ClockRead]) -> Option<Section> {
 pub(crate) fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
     let is_arm64 = reads.into_iter().any(|read| read.name.contains("cntvct"));
     if is_arm64 { "counter cycles" } else { "TSC cycles" }
-}
-
-fn clock_sources(costs: &SourceCosts) -> Section {
-    let section = Section::new("clock-sources", format!("Clock sources against {}", costs.current));
-    if costs.rows.is_empty() {
-        return section.saying(
-            Tone::Doubt,
-            "undetermined: too few samples while the core was not shared; give more time with --budget",
-        );
-    }
-    let usual = costs.rows.iter().filter(|row| row.read == USUAL_READ).map(|row| {
-        let (source, extra, percent) = (&row.source, row.extra_ns, row.extra_percent);
-        format!("{source} adds {extra:+.2} ns {} to {USUAL_READ}, {percent:+.0} %", ends(row))
-    });
-    let table = Table::of("clock_sources", &costs.rows)
-        .word("read", |row| brief(&row.read))
-        .word("clock source", |row| &row.source)
-        .number(("cost", "ns"), |row| row.ns)
-        .number(("extra", "ns"), |row| {
-            Cell::within(format!("{:+.2}", row.extra_ns), row.extra_ns, row.interval)
-        })
-        .number(("interval", "ns", 1), |row| ends(row))
-        .number(("extra", "%", 2), |row| Cell::signed_tenths(row.extra_percent))
-        .legend(format!("interleaved, {} turns of each clock source", costs.turns));
-    section.stating(usual.map(Statement::plain)).table(table)
-}
-
-fn ends(row: &SourceCost) -> String {
-    format!("[{:+.2}, {:+.2}]", row.interval.low, row.interval.high)
 }
 
 /// Costs by number of threads: the verdict on each read first, every number behind it.

@@ -40,7 +40,7 @@ pub fn fleet_check_page(found: &FleetCheck) -> Page {
     let is_open = found.suspects.iter().any(|one| one.status == FleetStatus::Suspect)
         || found.levels.iter().any(|one| one.status == FleetStatus::Suspect);
     let confirm = "Nothing is a fault from one record of each node. Repeat what is suspect beside healthy nodes: \
-                   sidestep fleet check ... --json > check.json; sidestep fleet confirm check.json --engine slurm --drop DIR";
+                   sidestep fleet check ... --json > check.json; sidestep fleet confirm check.json --drop DIR";
     Page {
         answer: Statement::new(tone, &found.sentence),
         sections: sections.into_iter().flatten().collect(),

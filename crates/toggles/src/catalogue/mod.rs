@@ -13,7 +13,7 @@ use crate::Toggle;
 
 /// No toggle of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no toggle is called {name}; {hint}sidestep toggles list shows all")]
+#[error("no toggle is called {name}; {hint}sidestep toggles shows all")]
 pub struct UnknownToggle {
     /// What was asked for.
     pub name: String,

@@ -16,7 +16,7 @@ use crate::toggles::Described;
 const SCHEMA: u32 = 1;
 /// Where the text of a paragraph begins.
 const PREFIX: &str = "        ";
-/// From here on a time is told without decimals.
+/// From here on a time is written without decimals.
 const WHOLE_SECONDS_FROM: f64 = 10.0;
 
 /// The command line of this boot, and what to change for the next one.
@@ -131,7 +131,7 @@ pub(super) fn unit(text: &str, path: &str, state: &str, terminal: Terminal) -> S
     paragraph(PREFIX, &head, terminal) + "\n" + text + "\n"
 }
 
-/// What is known, as far as it may be told: an experiment under way shows no value, as whoever stops it for what it shows
+/// What is known, as far as it may be shown: an experiment under way shows no value, as whoever stops it for what it shows
 /// raises more false alarms than 5 %.
 pub(super) fn found(journal: &Journal) -> RebootOutcome {
     let all = inference(journal);

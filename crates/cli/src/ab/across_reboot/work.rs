@@ -1,28 +1,30 @@
-//! What is measured in each boot: from the command line into the journal, and from the journal into a subject.
+//! What is measured in each boot, once that has settled: from the command line into the journal, and from the journal into a subject.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use anyhow::Context;
 use clock::TickRate;
 use experiments::ab::across_reboot::journal::Work;
+use experiments::ab::across_reboot::settle::{LOOK_S, Look, Next, Settling};
 use experiments::ab::command_subject::{CommandSubject, HowToRun, Program};
 use experiments::ab::effects::OF_A_BOOT;
 use experiments::ab::metric::Metric;
 use experiments::ab::probe_subject::ProbeSubject;
 use experiments::ab::switcher::Switcher;
-use host::ensure_trusted;
-use host::live::{Pinned, effective_root};
+use host::live::{Disturbance, Pinned, effective_root, pending_signal, snapshot};
+use host::{Root, ensure_trusted};
 use machine::{CpuId, Machine};
+use probes::session::Progress;
 use record::Better;
 use regex::bytes::Regex;
 
 use crate::ab::arguments::AbArguments;
 use crate::ab::{CALIBRATION_NS, not_started};
-use crate::program_arguments::Way;
-use crate::provenance::chosen_cpus;
+use crate::progress::ProgressLine;
+use crate::recording::chosen_cpus;
 
 /// The words of the command line, with the program where it is now: after a boot neither folder nor path are the same.
 pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
@@ -31,7 +33,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
             anyhow::anyhow!("{} is no UTF-8, and the journal is; give another word", word.display())
         })
     };
-    let directory = env::current_dir().context("cannot tell the folder in which this runs")?;
+    let directory = env::current_dir().context("the folder in which this runs is unknown")?;
     let mut command = arguments.command.iter().map(text).collect::<anyhow::Result<Vec<String>>>()?;
     if let Some(program) = command.first_mut() {
         *program = text(&located(program, &directory).into_os_string())?;
@@ -47,7 +49,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
         command,
         directory: text(&directory.into_os_string())?,
         metric: program.metric.clone(),
-        higher_is_better: program.better == Way::Higher,
+        higher_is_better: program.better == Better::Higher,
         prepare: program.prepare.clone(),
         cleanup: program.cleanup.clone(),
         timeout_s: program.timeout.map(|limit| limit.as_secs_f64()),
@@ -56,7 +58,7 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
     })
 }
 
-/// The program's file, as the shell would find it; the bare name if there is none, which is then told when it is started.
+/// The program's file, as the shell would find it; the bare name if there is none, which then fails when it is started.
 fn located(program: &str, directory: &Path) -> PathBuf {
     if program.contains('/') {
         return directory.join(program.trim_start_matches("./"));
@@ -126,8 +128,8 @@ pub(super) fn probe_subject(
     machine: &Machine,
     seed: u64,
 ) -> anyhow::Result<(ProbeSubject, Pinned)> {
-    let wanted = work.cpu.map(|cpu| [CpuId(cpu)].into_iter().collect());
-    let cpus = chosen_cpus(machine, wanted.as_ref())?;
+    let asked = work.cpu.map(|cpu| [CpuId(cpu)].into_iter().collect());
+    let cpus = chosen_cpus(machine, asked.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
     let started =
@@ -138,6 +140,43 @@ pub(super) fn probe_subject(
 /// Pins this thread for a program, if a CPU was asked for.
 pub(super) fn pinned(work: &Work) -> anyhow::Result<Option<Pinned>> {
     Ok(work.cpu.map(|cpu| Pinned::to(CpuId(cpu))).transpose()?)
+}
+
+/// Clock ticks of /proc/stat in a second, the same on all x86. Source: Linux, `USER_HZ` in
+/// include/asm-generic/param.h.
+const TICKS_PER_S: f64 = 100.0;
+
+/// Waits, and says whether the machine settled; a signal ends it early.
+pub(super) fn settle(patience_s: f64, line: &ProgressLine) -> bool {
+    let begun = Instant::now();
+    let mut settling = Settling::default();
+    let mut before = snapshot();
+    line.begin("settling", Duration::from_secs_f64(patience_s));
+    while pending_signal().is_none() {
+        line.update(begun.elapsed().as_secs_f64() / patience_s.max(1.0));
+        let looked = Instant::now();
+        thread::sleep(Duration::from_secs_f64(LOOK_S));
+        let now = snapshot();
+        let uptime = Root::live().read("/proc/uptime").unwrap_or_default();
+        let look = Look {
+            uptime_s: uptime.split_whitespace().next().and_then(|word| word.parse().ok()),
+            waited_s: begun.elapsed().as_secs_f64(),
+            busy_cpus: busy_cpus(&before, &now, looked.elapsed().as_secs_f64()),
+        };
+        before = now;
+        match settling.look(&look, patience_s) {
+            Next::Wait => {}
+            Next::Settled => return true,
+            Next::Unsettled => return false,
+        }
+    }
+    false
+}
+
+/// CPUs that others kept busy between two readings.
+fn busy_cpus(before: &Disturbance, now: &Disturbance, elapsed_s: f64) -> f64 {
+    let busy = |of: &Disturbance| of.total_ticks.saturating_sub(of.idle_ticks).saturating_sub(of.own_ticks);
+    busy(now).saturating_sub(busy(before)) as f64 / (TICKS_PER_S * elapsed_s.max(LOOK_S))
 }
 
 #[cfg(test)]
@@ -177,5 +216,15 @@ mod tests {
         assert_eq!(located("no-such-program-at-all", here), Path::new("no-such-program-at-all"));
         assert!(located("sh", here).is_absolute());
         assert!(located("sh", here).ends_with("sh"));
+    }
+
+    #[test]
+    fn own_and_idle_time_is_nobody_elses() {
+        let before =
+            Disturbance { total_ticks: 1000, idle_ticks: 900, own_ticks: 10, ..Disturbance::default() };
+        let now = Disturbance { total_ticks: 1400, idle_ticks: 1080, own_ticks: 30, ..before };
+        // 400 ticks, 180 idle and 20 ours: 200 in two seconds of 100 ticks.
+        assert!((busy_cpus(&before, &now, 2.0) - 1.0).abs() < 1e-12);
+        assert!(busy_cpus(&now, &before, 2.0).abs() < 1e-12);
     }
 }

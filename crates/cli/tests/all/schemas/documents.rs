@@ -370,7 +370,7 @@ fn of_toggles() -> Vec<(&'static str, Value)> {
         Parts::new().document(title, &description, &[vec![version()], members].concat())
     };
     vec![
-        ("toggles", document("Toggles", "list found", all)),
+        ("toggles", document("Toggles", "found", all)),
         ("toggles-show", document("Toggle", "show found", vec![("toggle", "One toggle.", toggle())])),
         ("toggles-plan", document("TogglePlan", "set --dry-run would write", plan)),
         ("toggles-set", document("ToggleSet", "set did", set)),

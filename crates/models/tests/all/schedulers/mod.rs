@@ -5,7 +5,7 @@ mod enumeration;
 
 use models::scheduling::{
     Class, Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
-    SchedulingSimulation, SharedSet, Step, Thread, simulate, throughput,
+    SchedulingSimulation, Step, Thread, simulate, throughput,
 };
 use proptest::prelude::*;
 
@@ -16,8 +16,8 @@ fn known(name: &str) -> SchedulingMachine {
 }
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
-    let (pattern, class) = (Pattern::Copies, Class::Integer);
-    Scenario { policy, pattern, class, threads, sharing: [0.0; 2], seed: 1 }
+    let pattern = Pattern::Copies;
+    Scenario { policy, pattern, threads, sharing: [0.0; 2], seed: 1 }
 }
 
 fn sweep(machine: &SchedulingMachine, threads: [usize; 2]) -> SchedulingSimulation {
@@ -268,7 +268,7 @@ fn more_threads_than_cpus_share_slices_fairly() {
 #[test]
 fn a_thread_that_waits_runs_only_when_it_is_woken() {
     let compiled = Compiled::new(&known("jacobsville"), false);
-    let thread = |steps: Vec<Step>| Thread { steps, private_bytes: 0, shared_set: None, process: 0 };
+    let thread = |steps: Vec<Step>| Thread { steps, shared_set: None, process: 0 };
     let work = Step::Compute(Class::Integer, Length::Fixed(1000.0));
     let load = Load {
         threads: vec![
@@ -281,40 +281,6 @@ fn a_thread_that_waits_runs_only_when_it_is_woken() {
     // At 1 GHz a cycle is a nanosecond: one of the two works at any time.
     assert!((totals.work_cycles - 1e6).abs() < 1e-3, "{totals:?}");
     assert_eq!(totals.events, 1000);
-}
-
-/// At 1 GHz; a cache of 4 MiB per cluster, and three times the time for a thread of whose data nothing fits.
-#[test]
-fn working_sets_compete_for_the_cache_of_a_unit_and_a_shared_one_counts_once() {
-    let mut machine = known("jacobsville");
-    let sourced = |value| models::Sourced { value, source: String::new() };
-    machine.level[0].cache_bytes = Some(models::Sourced { value: 4 << 20, source: String::new() });
-    machine.level[0].overflow_slowdown = Some(sourced(3.0));
-    let compiled = Compiled::new(&machine, false);
-    let beside = 0.8995;
-    let speed = |private_mib: u64, shared_mib: u64, class: Class, policy: Policy| {
-        let thread = Thread {
-            steps: vec![Step::Compute(class, Length::Endless)],
-            private_bytes: private_mib << 20,
-            shared_set: Some(0),
-            process: 0,
-        };
-        let shared_sets = vec![SharedSet { bytes: shared_mib << 20, gain: 0.0 }];
-        let load = Load { threads: vec![thread; 2], shared_sets };
-        Engine::new(&compiled, &load, policy, &[], 1).run_until(1e6).work_cycles / 1e6 / 2.0
-    };
-    for (private_mib, shared_mib, class, policy, expected) in [
-        // 8 MiB into 4: half of all accesses miss.
-        (0, 8, Class::Memory, Policy::Pack, beside / (1.0 + 2.0 * 0.5)),
-        (0, 8, Class::Memory, Policy::ModulesFirst, 1.0 / (1.0 + 2.0 * 0.5)),
-        (4, 0, Class::Memory, Policy::Pack, beside / (1.0 + 2.0 * 0.5)),
-        (4, 0, Class::Memory, Policy::ModulesFirst, 1.0),
-        (1, 2, Class::Memory, Policy::Pack, beside),
-        (4, 0, Class::Integer, Policy::Pack, beside),
-    ] {
-        let found = speed(private_mib, shared_mib, class, policy);
-        assert!((found - expected).abs() < 1e-9, "{private_mib} {shared_mib} {class:?} {policy:?}: {found}");
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Pages of simulated schedulers: what they answer, in any width and form.
 
-use models::scheduling::{Class, Pattern, Policy, Scenario, SchedulingMachine, simulate};
+use models::scheduling::{Pattern, Policy, Scenario, SchedulingMachine, simulate};
 
 use super::*;
 use crate::Terminal;
@@ -15,8 +15,8 @@ fn under(policy: Policy, sharing: [f64; 2]) -> SchedulingSimulation {
 
 fn on(name: &str, policy: Policy, sharing: [f64; 2]) -> SchedulingSimulation {
     let machine: SchedulingMachine = models::known(name).expect("it comes with sidestep");
-    let (pattern, class) = (Pattern::Copies, Class::Integer);
-    simulate(&machine, Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 })
+    let pattern = Pattern::Copies;
+    simulate(&machine, Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 })
 }
 
 fn text(found: &SchedulingSimulation, width_columns: usize) -> String {
@@ -44,9 +44,9 @@ fn the_first_screen_fits_24_lines() {
     for name in models::known_machines_of(models::MachineKind::Threads).map(|known| known.name) {
         let machine: SchedulingMachine = models::known(name).expect("it comes with sidestep");
         let threads = [1, machine.cpus.value];
-        let (pattern, class) = (Pattern::Copies, Class::Integer);
+        let pattern = Pattern::Copies;
         let policy = Policy::ModulesFirst;
-        let scenario = Scenario { policy, pattern, class, threads, sharing: [0.0; 2], seed: 1 };
+        let scenario = Scenario { policy, pattern, threads, sharing: [0.0; 2], seed: 1 };
         let page = schedulers_page(&simulate(&machine, scenario));
         let text = page.terminal(Terminal::default(), false);
         assert!(text.lines().count() <= 24, "{name}: {text}");

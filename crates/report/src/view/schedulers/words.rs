@@ -57,7 +57,7 @@ fn scenario(simulation: &SchedulingSimulation) -> String {
         [least, most] if least < most => format!("pairs that gain {low} to {high} % from shared data"),
         _ => format!("pairs that gain {low} % from shared data"),
     };
-    format!("Load: {} ({}), {shared}.", scenario.pattern.name(), scenario.class.name())
+    format!("Load: {}, {shared}.", scenario.pattern.name())
 }
 
 /// A gain that is beyond what the runs differ by, and seen in the table.

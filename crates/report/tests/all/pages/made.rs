@@ -3,11 +3,10 @@
 use flaws::{Catalogue, Flaw, Population, PopulationRow};
 use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine, Simulation};
-use models::scheduling::{self, Class, Pattern, Policy};
+use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
     BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
-    SourceCost, SourceCosts,
 };
 use report::{
     DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
@@ -49,7 +48,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("clock-check", report::clock_check_page(&check)),
         ("clock-check-stated", report::clock_check_page(&stated())),
         ("clock-check-empty", report::clock_check_page(&ClockCheck::default())),
-        ("clock-cost", report::clock_cost_page(&priced(cost))),
+        ("clock-cost", report::clock_cost_page(&cost)),
         ("clock-cost-empty", report::clock_cost_page(&ClockCost::default())),
         ("selftest", selftest()),
         ("toggles", report::toggles_page(&toggles())),
@@ -109,22 +108,6 @@ fn thinned(record: &Record) -> Record {
     record.flaws = verdicts().into_iter().take(2).collect();
     record.flaws_uneven = vec!["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     record
-}
-
-/// Costs with clock sources beside the current one.
-fn priced(cost: ClockCost) -> ClockCost {
-    let row = |source: &str, extra_ns: f64| SourceCost {
-        source: source.to_owned(),
-        read: "clock_gettime(CLOCK_MONOTONIC)".to_owned(),
-        ns: 26.0 + extra_ns,
-        current_ns: 26.0,
-        extra_ns,
-        interval: Interval { low: extra_ns - 1.0, high: extra_ns + 1.5 },
-        extra_percent: extra_ns / 0.26,
-        pairs: 40,
-    };
-    let rows = vec![row("hpet", 812.5), row("acpi_pm", 1300.25)];
-    ClockCost { clock_sources: Some(SourceCosts { current: "tsc".to_owned(), turns: 40, rows }), ..cost }
 }
 
 /// What runs of this machine can show.
@@ -395,8 +378,8 @@ fn simulated() -> Vec<(&'static str, Page)> {
     }
     let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
-        let (pattern, class) = (Pattern::Copies, Class::Integer);
-        let scenario = scheduling::Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 };
+        let pattern = Pattern::Copies;
+        let scenario = scheduling::Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 };
         report::schedulers_page(&scheduling::simulate(&machine, scenario))
     };
     let default = interconnect::Variant::default();

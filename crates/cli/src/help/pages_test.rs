@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clap::{Arg, Command};
 
-use super::{EXAMPLES, Example, GROUPS, example_lines};
+use super::{GROUPS, example_lines, examples};
 use crate::arguments;
 
 /// Where they are, from this crate.
@@ -43,16 +43,15 @@ fn page(command: &Command, words: &[&str], level: &str) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
     let _ = write!(text, "\n{}\n\n```text\n{usage}\n```\n", escaped(&about));
-    let examples: &[Example] =
-        EXAMPLES.iter().find(|(of, _)| *of == words).map_or(&[], |(_, examples)| examples);
+    let examples = examples().into_iter().find(|(of, _)| of == words).unwrap_or_default().1;
     if !examples.is_empty() {
         text.push_str("\n**Examples**\n\n");
     }
-    for (line, purpose) in examples {
+    for (line, purpose) in &examples {
         let _ = writeln!(text, "- `sidestep {line}`: {}", escaped(purpose));
     }
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let after = after.strip_prefix(&example_lines(examples)).unwrap_or(&after).trim();
+    let after = after.strip_prefix(&example_lines(&examples)).unwrap_or(&after).trim();
     for paragraph in after.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
         if paragraph.contains("\n  ") {
             let _ = write!(text, "\n```text\n{paragraph}\n```\n");
