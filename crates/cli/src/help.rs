@@ -244,7 +244,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["show"],
         &[
             ("show sidestep-2026-11-24T03-00-00Z", "the summary of a record again"),
-            ("show before --csv", "every result as CSV"),
+            ("show before --csv", "every number as CSV"),
             ("show before --svg bandwidth", "one figure"),
         ],
     ),

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use record::{FieldError, read_document};
+use fleet::rows::{Origin, flatten};
+use record::{FieldError, FleetTable, Record, read_document};
 use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(crate) struct ShowArguments {
     /// Print the report as HTML
     #[arg(long, conflicts_with_all = ["csv", "svg"])]
     pub(crate) html: bool,
-    /// Print every result as CSV
+    /// Print every number as CSV, in the columns of fleet rows
     #[arg(long, conflicts_with = "svg")]
     pub(crate) csv: bool,
     /// Print one figure as SVG
@@ -55,13 +56,24 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     } else if arguments.html {
         record_page::page(&record, &arguments.record).html()
     } else if arguments.csv {
-        forms::tables(&report::results_page(&record))
+        forms::tables(&numbers(&record, &file)?)
     } else {
         let page = record_page::page(&record, &arguments.record);
         arguments.words.text(&page, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
     Ok(record_page::verdict(&record, global))
+}
+
+/// Every number of a record, as `fleet rows` writes it.
+///
+/// # Errors
+/// The record says nothing of its machine.
+fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
+    let file = file.display().to_string();
+    let rows =
+        flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
+    Ok(Page::of_rows("metrics", FleetTable::Metrics.columns(), rows.metrics()))
 }
 
 fn cannot_use(file: &Path) -> String {

@@ -31,7 +31,7 @@ mod toggles;
 mod workloads;
 
 pub use bill::bill_page;
-pub use check_up::{check_up_page, results_page};
+pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
 pub use clusters::clusters_page;

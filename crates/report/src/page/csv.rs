@@ -1,12 +1,45 @@
 //! The tables of a page as CSV, a text each: numbers with all their digits, intervals in two columns more.
 
-use super::{Cell, Kind, Page, Row, Table};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Block, Cell, Column, Kind, Page, Row, Section, Table};
 use crate::escape::csv_text;
 
 impl Page {
     /// Each table's name and its CSV, in the order of the page.
     pub fn csv(&self) -> Vec<(&'static str, String)> {
         self.tables().map(|table| (table.id, of_table(table))).collect()
+    }
+
+    /// A page of rows alone, for programs: a field of each row for every column, empty where it has none.
+    pub fn of_rows(
+        id: &'static str,
+        columns: &[&'static str],
+        rows: impl IntoIterator<Item = impl Serialize>,
+    ) -> Self {
+        let cell = |value: Option<&Value>| match value {
+            None | Some(Value::Null) => Cell::Empty,
+            Some(Value::String(text)) => text.into(),
+            Some(value) => {
+                value.as_f64().map_or_else(|| value.to_string().into(), |number| Cell::shown("", number))
+            }
+        };
+        let row = |row| {
+            let row = serde_json::to_value(row).unwrap_or_default();
+            Row { cells: columns.iter().map(|column| cell(row.get(column))).collect(), detail: None }
+        };
+        let table = Table {
+            id,
+            columns: columns
+                .iter()
+                .map(|title| Column { title: (*title).into(), ..Column::default() })
+                .collect(),
+            rows: rows.into_iter().map(row).collect(),
+            is_data: true,
+            ..Table::default()
+        };
+        Self { sections: vec![Section::new(id, "").with(Block::Table(table))], ..Self::default() }
     }
 }
 

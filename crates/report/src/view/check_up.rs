@@ -6,7 +6,6 @@ mod cores;
 mod findings;
 mod glance;
 mod memory;
-mod results;
 mod sockets;
 
 use models::interconnect::SocketAccount;
@@ -18,8 +17,6 @@ use crate::view::machine::headline;
 use crate::view::measured::lines;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
 use crate::{number, plan};
-
-pub use results::results_page;
 
 const fn chapter(id: &'static str, title: &'static str) -> Chapter {
     Chapter { id, title, is_folded: false }

@@ -79,7 +79,7 @@ pub(super) fn repeat(record: &Record, path: Option<&str>) -> Section {
         .with(Block::Command(command))
         .saying(
             Tone::Plain,
-            format!("All results and raw windows are in {name}, beside this page. To list the results:"),
+            format!("All results and raw windows are in {name}, beside this page. To list the numbers:"),
         )
         .with(Block::Command(format!("sidestep show --csv {}", shell_word(name))))
         .of_report()

@@ -64,10 +64,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
 
 /// What stands in files for other programs.
 pub(super) fn exports() -> Vec<(&'static str, String)> {
-    vec![
-        ("export-record-csv", report::results_page(&thinned(&sample_record(2))).csv().swap_remove(0).1),
-        ("export-metrics", metrics()),
-    ]
+    vec![("export-metrics", metrics())]
 }
 
 /// What a watch tells a scraper.

@@ -3,10 +3,10 @@
 use record::{PlanOutcome, Record};
 use report::{Figure, Terminal, check_up_page, figure_svg, machine_page};
 
+use super::html;
 use super::markup::{check_html, check_xml};
 use super::sample::sample_record;
 use super::sockets::accounted;
-use super::{csv, html};
 
 /// The page of a usual machine stays below this.
 const LIMIT_BYTES: usize = 450_000;
@@ -173,7 +173,7 @@ fn what_comes_from_outside_never_becomes_markup_or_reaches_the_terminal() {
     let size = Terminal::default();
     let page = check_up_page(&record, None, None);
     let texts = [page.terminal(size, true), page.terminal(size, false), page.markdown(true)];
-    for text in texts.into_iter().chain([machine_page(&record.machine).terminal(size, true), csv(&record)]) {
+    for text in texts.into_iter().chain([machine_page(&record.machine).terminal(size, true)]) {
         assert!(!text.contains(['\u{1b}', '\u{0}', '\u{202e}']));
     }
 }

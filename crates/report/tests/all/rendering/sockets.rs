@@ -4,9 +4,9 @@ use models::interconnect::{Explanation, Matrix, MeasuredSocket, SocketAccount, U
 use record::{NodeBandwidth, Record, Sockets};
 use report::{Terminal, check_up_page};
 
+use super::html;
 use super::markup::check_html;
 use super::sample::{of_clusters, of_known, of_latencies, of_one_node};
-use super::{csv, html};
 
 /// The page stays below this; the other sections are empty here.
 const LIMIT_BYTES: usize = 260_000;
@@ -172,18 +172,4 @@ fn the_check_up_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none(
     for text in [blade, many, one] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
-}
-
-#[test]
-fn every_number_of_the_blade_is_a_row_of_the_csv() {
-    let sockets = of_known("x6440-8380");
-    let numbers = sockets.latency.len()
-        + sockets.bandwidth.len()
-        + sockets.concurrency.len()
-        + sockets.scaling.len()
-        + sockets.equality[0].rows.len();
-    let text = csv(&Record { sockets: Some(sockets), ..Record::default() });
-    let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(fields.len(), numbers + 1);
-    assert!(fields.iter().all(|count| *count == fields[0]), "{text}");
 }
