@@ -46,7 +46,7 @@ pub(crate) struct CompareArguments {
     /// Show everything: all tests, averages, notes
     #[arg(help_heading = "Output", long)]
     pub(crate) long: bool,
-    /// Also write a page with difference surface and curves, to a new file
+    /// Also write the page with curves of bandwidth, to a new file
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print Markdown, for a ticket or a pull request

@@ -68,8 +68,8 @@ impl Place {
     }
 }
 
-/// Judges the runs of a fleet; `map` chooses the metrics whose maps are drawn.
-pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCheck {
+/// Judges the runs of a fleet.
+pub fn judge(gathered: &Gathered, place: &Place) -> FleetCheck {
     let mut tables = Tables::of(gathered, place);
     let mut check = FleetCheck {
         schema: FLEET_CHECK_SCHEMA,
@@ -82,7 +82,7 @@ pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCh
     };
     let deviations = std::mem::take(&mut tables.deviations);
     for (index, deviations) in deviations.into_iter().enumerate() {
-        Judged::new(index, &tables, deviations).judge(&mut check, map);
+        Judged::new(index, &tables, deviations).judge(&mut check);
     }
     check.suspects.order_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
     check.levels.order_by_key(|level| std::cmp::Reverse(level.nodes * level.metrics));

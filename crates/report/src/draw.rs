@@ -11,7 +11,7 @@ mod surface;
 
 pub(crate) use canvas::{Anchor, Svg, Word};
 pub(crate) use lines::{LineChart, LinePanel, LinePoint, LineSeries, Mark};
-pub(crate) use matrix::{Colours, MatrixCell, MatrixChart, MatrixPanel};
+pub(crate) use matrix::{MatrixCell, MatrixChart, MatrixPanel};
 pub(crate) use measure::Measure;
 pub(crate) use palette::{
     STYLE_DARK, STYLE_LIGHT, ink_on, level_colour, level_rank, magnitude, series_colour,

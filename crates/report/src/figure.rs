@@ -9,8 +9,7 @@ use record::{Record, Sockets};
 
 use crate::page::Drawn;
 use crate::plan;
-pub(crate) use memory::by_block_and_stride;
-pub(crate) use pairs::line_transfer;
+pub(crate) use memory::bandwidth_of_several;
 
 /// What figures are drawn from: a record, and what the models make of its measured sockets.
 pub(crate) type Source<'r> = (&'r Record, Option<&'r SocketAccount>);
@@ -39,7 +38,7 @@ impl Figure {
     }
 
     /// Every figure, in the order of the report.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 10] = [
         Self::new("bandwidth", "Bandwidth against block size", &["bandwidth"], memory::bandwidth),
         Self::new(
             "latency-surface",
@@ -47,7 +46,6 @@ impl Figure {
             &["surface", "latency"],
             memory::surface,
         ),
-        Self::new("latency-heatmap", "Latency, cell by cell", &["surface", "latency"], memory::heat_map),
         Self::new(
             "walks",
             "Address translation against number of pages",
@@ -57,7 +55,6 @@ impl Figure {
         Self::new("stream", "STREAM bandwidth by CPU", &["stream"], memory::stream),
         Self::new("line-transfer", "Moving a cache line between CPUs", &["line", "transfer"], pairs::lines),
         Self::new("sharing", "What CPUs share", &["shar"], pairs::sharing),
-        Self::new("clock-offsets", "Counters of CPUs against each other", &["clock-pairs"], pairs::offsets),
         Self::new("clock-drift", "Counters over time", &["clock-pairs"], pairs::drift),
         Self::new("socket-links", "How the nodes are linked", &["sockets"], |of, name| {
             of_sockets(of, name, sockets::links)

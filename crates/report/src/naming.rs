@@ -39,6 +39,11 @@ pub(crate) fn words(identifier: &str) -> String {
     }
 }
 
+/// `CPU 3`, `CPUs 0-15`.
+pub(crate) fn cpus(cpus: &CpuSet) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
+}
+
 /// Who worked: `CPU 3`, `node 1 (CPUs 8-15)`, `all (CPUs 0-15)`.
 pub(crate) fn workers(
     scope: Scope,

@@ -28,9 +28,6 @@ pub(crate) struct CheckArguments {
     records: PathBuf,
     #[command(flatten)]
     place: RackArguments,
-    /// Also draw a map of each metric whose name matches, six at most
-    #[arg(long, value_name = "REGEX")]
-    map: Option<Regex>,
     #[command(flatten)]
     forms: Forms,
 }
@@ -93,7 +90,7 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
     let place = arguments.place.place()?;
-    let found = judge(&gathered(&arguments.records)?, &place, arguments.map.as_ref());
+    let found = judge(&gathered(&arguments.records)?, &place);
     let page = report::fleet_check_page(&found);
     output::print(&arguments.forms.text(&page, &found, global)?)?;
     Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))

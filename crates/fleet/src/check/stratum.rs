@@ -1,9 +1,6 @@
 //! One stratum judged: busy nodes set aside, levels peeled off, and the nodes that are odd beside what these explain.
 
-use record::{
-    FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMap, FleetStatus, FleetStratum, FleetSuspect,
-};
-use regex::Regex;
+use record::{FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetStatus, FleetStratum, FleetSuspect};
 use stats::{
     BEYOND_SPREADS, Crossing, Deviations, Explained, FEWEST_UNITS, Oddity, Outliers, median, peeled,
 };
@@ -24,8 +21,6 @@ const SCATTER: f64 = 2.0;
 const SCATTERED_WORSE: f64 = 1.0;
 /// over at least so many metrics.
 const SCATTERED_METRICS: usize = 20;
-/// Metrics of which maps are drawn.
-const MOST_MAPS: usize = 6;
 
 /// A stratum with its nodes and metrics by their places in it.
 pub(super) struct Judged<'t> {
@@ -55,12 +50,12 @@ impl<'t> Judged<'t> {
     }
 
     /// Judges it, and adds what it finds.
-    pub(super) fn judge(mut self, check: &mut FleetCheck, map: Option<&Regex>) {
+    pub(super) fn judge(mut self, check: &mut FleetCheck) {
         let quiet: Vec<bool> = (0..self.nodes.len()).map(|place| !self.node(place).is_busy).collect();
         self.centre(&quiet);
         let scatter = self.scatter(&quiet);
         let counts: Vec<bool> = quiet.iter().zip(&scatter).map(|(quiet, s)| *quiet && s.is_none()).collect();
-        self.describe(check, map);
+        self.describe(check);
         let quiet_nodes = counts.iter().filter(|counts| **counts).count();
         let about = &self.tables.strata[self.index];
         let judged = (0..self.metrics.len()).filter(|m| self.deviations.spread(*m) > 0.0).count();
@@ -137,8 +132,8 @@ impl<'t> Judged<'t> {
         all.iter().enumerate().map(disturbed).collect()
     }
 
-    /// Deviations of each node by family, and maps, before anything is explained.
-    fn describe(&self, check: &mut FleetCheck, map: Option<&Regex>) {
+    /// Deviations of each node by family, before anything is explained.
+    fn describe(&self, check: &mut FleetCheck) {
         let family = |metric: &usize| self.tables.metrics[self.metrics[*metric]].family.as_str();
         let of_family: Vec<Vec<usize>> = check
             .families
@@ -153,17 +148,6 @@ impl<'t> Judged<'t> {
                 median(&known.map(f64::from).collect::<Vec<_>>()).map(percent)
             };
             check.nodes[*node].deviation_percent = of_family.iter().map(of).collect();
-        }
-        let Some(map) = map else { return };
-        let wanted =
-            (0..self.metrics.len()).filter(|m| map.is_match(&self.tables.metrics[self.metrics[*m]].key));
-        for metric in wanted.take(MOST_MAPS.saturating_sub(check.maps.len())) {
-            let value = |place| self.deviations.known(metric, place).map(|value| percent(f64::from(value)));
-            check.maps.push(FleetMap {
-                metric: self.tables.metrics[self.metrics[metric]].key.clone(),
-                stratum: self.index,
-                worse_percent: (0..self.nodes.len()).map(value).collect(),
-            });
         }
     }
 

@@ -34,7 +34,7 @@ fn checked(folder: &Path) -> FleetCheck {
     let mut gathered = Gathered::default();
     let [nodes, states, metrics] = ["nodes.ndjson", "states.ndjson", "metrics.ndjson"].map(file);
     gathered.add_rows(nodes, states, metrics).expect("readable");
-    judge(&gathered, &place, None)
+    judge(&gathered, &place)
 }
 
 /// What must not change: the answer without names.

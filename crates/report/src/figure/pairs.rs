@@ -1,15 +1,15 @@
-//! Pairs of CPUs: line transfer by protocol, slowdown by shared resource, and counters against each other, now and over time.
+//! Pairs of CPUs: line transfer by protocol, slowdown by shared resource, and counters over time.
 
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{ClockPair, LineTransfer, Record, Spread};
+use record::{ClockPair, Spread};
 use stats::{Interval, Order};
 
 use super::Source;
 use crate::draw::{
-    Axis as Scaling, Colours, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
-    MatrixPanel, Measure,
+    Axis as Scaling, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel,
+    Measure,
 };
 use crate::naming;
 use crate::page::{Drawn, Table};
@@ -18,16 +18,14 @@ use crate::page::{Drawn, Table};
 const MOST_CURVES: usize = 6;
 /// Points of one curve in the picture; more are thinned.
 const MOST_POINTS: usize = 240;
-/// Exchanges below this make an estimate doubtful: its spread is then hardly known.
-const FEW_EXCHANGES: usize = 5;
 
 /// One measured pair of any kind: two CPUs, the kind, the value.
 type Pair<'r> = (CpuId, CpuId, &'r str, f64, &'r Spread);
 
-/// A line between CPUs; `name` makes it one of its own in the page.
-pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Drawn> {
-    let pairs: Vec<Pair<'_>> =
-        transfers.iter().map(|p| (p.a, p.b, p.protocol.as_str(), p.ns, &p.spread)).collect();
+/// A line between CPUs.
+pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let pairs = record.cores.line_transfer.iter();
+    let pairs: Vec<Pair<'_>> = pairs.map(|p| (p.a, p.b, p.protocol.as_str(), p.ns, &p.spread)).collect();
     let chart = MatrixChart {
         row_label: "CPU",
         column_label: "CPU",
@@ -41,11 +39,6 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     Drawn::of(&chart, name, reading, Table::default())
 }
 
-/// A line between the CPUs of a record.
-pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    line_transfer(&record.cores.line_transfer, name)
-}
-
 pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let pairs = record.cores.sharing.iter();
     let pairs: Vec<Pair<'_>> =
@@ -54,7 +47,7 @@ pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         row_label: "slowed CPU",
         column_label: "CPU beside it",
         unit: "x",
-        colours: Colours::Size { least: Some(1.0) },
+        least: Some(1.0),
         panels_per_row: 3,
         panels: panels(&pairs, false),
         ..MatrixChart::default()
@@ -102,53 +95,10 @@ fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
     naming::distinct(pairs.iter().map(|pair| pair.2)).into_iter().map(panel).collect()
 }
 
-fn counters(record: &Record) -> &[ClockPair] {
-    record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
-}
-
-/// Two matrices: the likely offset, and how far it can be from zero for certain.
-pub(super) fn offsets((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let pairs = counters(record);
-    let cpus = Axis::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
-    let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
-        let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
-        let both = cells.flat_map(|(pair, value)| {
-            [(pair.a, pair.b, value), (pair.b, pair.a, sign * value)].map(|(row, column, value)| MatrixCell {
-                row: cpus.place(row),
-                column: cpus.place(column),
-                measure: Measure {
-                    doubtful: pair.usable < FEW_EXCHANGES,
-                    basis: format!("{} of {} exchanges usable", pair.usable, pair.exchanges),
-                    ..Measure::exact(value)
-                },
-            })
-        });
-        cpus.panel(title, both.collect())
-    };
-    let chart = MatrixChart {
-        row_label: "reference CPU",
-        column_label: "CPU",
-        unit: " ns",
-        panels: vec![
-            panel("likely offset", &|pair| pair.estimate_ns, -1.0),
-            panel("guaranteed: at most so far apart", &farthest, 1.0),
-        ],
-        ..MatrixChart::default()
-    };
-    let reading = "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the likely \
-                   offset also takes it that a message needs as long there as back. An offset within the bound cannot be \
-                   noticed by programs that talk through memory.";
-    Drawn::of(&chart, name, reading, Table::default())
-}
-
-/// How far two counters can be apart at most, in nanoseconds.
-fn farthest(pair: &ClockPair) -> Option<f64> {
-    pair.interval_ns.map(|[low, high]| low.abs().max(high.abs()))
-}
-
 /// Likely offset over time, a curve per pair, those that moved first.
 pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let mut shown: Vec<&ClockPair> = counters(record).iter().filter(|pair| pair.centres.len() > 1).collect();
+    let pairs = record.clock_check.iter().flat_map(|check| &check.pairs);
+    let mut shown: Vec<&ClockPair> = pairs.filter(|pair| pair.centres.len() > 1).collect();
     let steepness = |pair: &ClockPair| pair.rate_ppb.filter(|ppb| ppb.is_finite()).map_or(0.0, f64::abs);
     shown.order_by(|a, b| {
         b.fault.is_some().cmp(&a.fault.is_some()).then(steepness(b).total_cmp(&steepness(a)))

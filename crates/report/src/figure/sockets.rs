@@ -62,13 +62,6 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
     }
 }
 
-/// Latencies of reads by reader and home, on paper.
-pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Option<Drawn> {
-    let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
-    let reading = "Nanoseconds of a read: row, who reads; column, whose memory.";
-    Drawn::of(&chart, "socket-latency", reading, Table::default())
-}
-
 fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
     let widest = panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0);
     MatrixChart {

@@ -147,7 +147,7 @@ fn flaws(record: &Record) -> Vec<Section> {
 
 fn memory(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let mut sections = vec![figures(source, &["latency-surface", "latency-heatmap", "bandwidth", "walks"])];
+    let mut sections = vec![figures(source, &["latency-surface", "bandwidth", "walks"])];
     sections.extend(memory::beside_figures(record));
     sections.push(figure_of(source, "stream", "STREAM bandwidth", memory::stream(record)));
     sections
@@ -189,7 +189,7 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
         let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
         sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
     }
-    sections.push(figures(source, &["clock-offsets", "clock-drift"]));
+    sections.push(figures(source, &["clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
 }

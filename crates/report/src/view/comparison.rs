@@ -1,18 +1,15 @@
 //! A comparison: what became slower or faster, what else differs, test by test, and the averages.
 
-mod curves;
-mod effects;
 mod tests_table;
 
 use record::{ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
 use stats::text::{points, runs, signed_ends, signed_points};
 use stats::{Interval, Knowledge, Verdict};
 
-use self::curves::Named;
 use super::judged;
 use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
-use crate::{naming, number};
+use crate::{figure, naming, number};
 
 /// Notes and facts on a first screen.
 const CAUTIONS_FIRST: usize = 1;
@@ -176,8 +173,7 @@ fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section
     let has_claim = table.rows.iter().any(judged::is_claim);
     let averages = averages(table).map(|averages| averages.detailed_if(has_claim));
     let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
-    let sections =
-        [differences(table), first, second, classes(table), notes(table), pictures(table, records)];
+    let sections = [differences(table), first, second, classes(table), notes(table), picture(table, records)];
     sections.into_iter().flatten().collect()
 }
 
@@ -322,32 +318,13 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
     (!sources.is_empty()).then(|| format!("spread between runs, from {}", sources.join(", ")))
 }
 
-fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
-    let mut section = Section::new("pictures", "Pictures");
-    for (index, candidate) in candidates(table) {
-        let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| row.candidate == candidate).collect();
-        let drawn = effects::draw(&format!("effects-{index}"), &rows);
-        section = section.figure("effects", format!("Changes of {candidate}"), drawn);
-    }
-    let named: Vec<Named<'_>> = (table.configurations.iter().zip(records).enumerate())
-        .filter_map(|(style, (one, record))| record.map(|record| Named { style, name: &one.name, record }))
-        .collect();
-    section = section.figure("bandwidth", "Bandwidth against block size", curves::bandwidth(&named)).figure(
-        "latency",
-        "Latency against block size",
-        curves::latency(&named),
-    );
-    for (index, candidate) in candidates(table) {
-        if let (Some(Some(a)), Some(Some(b))) = (records.get(table.baseline), records.get(index)) {
-            let margin = table.rows.first().map_or(1.0, |row| row.margin_percent);
-            let drawn = curves::surface(&format!("difference-{index}"), a, b, margin);
-            let heading = format!("Latency of {candidate}, difference by block size and stride");
-            section = section.figure("difference", heading, drawn);
-        }
-    }
-    let is_first_of_many = table.configurations.iter().any(|one| one.runs > 1) && !named.is_empty();
-    let note = "Curves and surfaces show the first run of each configuration.";
-    section.stating(is_first_of_many.then(|| Statement::faint(note))).filled()
+/// Bandwidth of the configurations over each other.
+fn picture(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
+    let named = table.configurations.iter().zip(records).enumerate();
+    let named: Vec<_> =
+        named.filter_map(|(style, (one, record))| Some((style, one.name.as_str(), (*record)?))).collect();
+    let drawn = figure::bandwidth_of_several(&named);
+    Section::new("pictures", "").figure("bandwidth", "Bandwidth against block size", drawn).filled()
 }
 
 /// The configurations, and the command that compares them again.

@@ -65,13 +65,12 @@ fn rows(simulation: &SocketSimulation) -> Table {
     rows.legend(format!("local read: from its own memory{triad}"))
 }
 
-/// The graph of links and the latencies over them.
+/// The graph of links, with the latencies over them.
 fn pictures(simulation: &SocketSimulation) -> Section {
     let note = |mb_per_s: Option<f64>| mb_per_s.map_or_else(String::new, |one| format!("{one:.0} MB/s"));
     let of_row = |row: &Vec<f64>| row.iter().copied().map(Some).collect();
     let predicted: Vec<Vec<Option<f64>>> = simulation.latency_ns.iter().map(of_row).collect();
     let names: Vec<String> = simulation.rows.iter().map(|row| row.socket.to_string()).collect();
-    let map = sockets::read_map(&names, &predicted, "predicted");
     let picture = GraphPicture {
         title: simulation.title.clone(),
         graph: Graph::of_links(simulation.rows.len(), &simulation.links).expect("links of a machine"),
@@ -90,7 +89,6 @@ fn pictures(simulation: &SocketSimulation) -> Section {
     let graph = sockets::graph(&picture, "socket-links");
     Section::new("links", "Links")
         .figure("socket-links", "How the sockets are linked", Some(graph))
-        .figure("socket-latency", "Latency from each socket to each socket's memory", map)
         .table(reads)
 }
 

@@ -8,8 +8,8 @@ use stats::text::capital;
 use super::measured::{lines, margined};
 use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
+use crate::figure::Figure;
 use crate::figure::sockets::{self as figures, kernels};
-use crate::figure::{Figure, line_transfer as line_transfer_map};
 use crate::naming;
 use crate::number::{column, gigabytes, percent};
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
@@ -56,7 +56,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
         .collect()
 }
 
-/// How nodes are linked, latency and bandwidth by CPU and node, and lines between CPUs.
+/// How nodes are linked, latency and bandwidth by CPU and node.
 fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
     type Draw = fn(&Sockets, Option<&SocketAccount>, &str) -> Option<Drawn>;
     let drawn = [
@@ -67,12 +67,7 @@ fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
     let place = |section: Section, (name, draw): (&'static str, Draw)| {
         section.figure(name, Figure::named(name).title(), draw(sockets, account, name))
     };
-    let lines = line_transfer_map(&sockets.line_transfer, "socket-lines");
-    drawn
-        .into_iter()
-        .fold(Section::new("figures", ""), place)
-        .figure("socket-lines", "Moving a cache line between these CPUs", lines)
-        .of_report()
+    drawn.into_iter().fold(Section::new("figures", ""), place).of_report()
 }
 
 pub(crate) fn answer(sockets: &Sockets) -> Statement {

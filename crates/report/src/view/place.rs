@@ -35,7 +35,6 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
         threads(found).section(""),
         Section::new("notes", "Notes").list(found.notes.clone()).filled(),
-        found.sharing.as_ref().and_then(|sharing| sharing::heat_maps(found, sharing)),
         regions,
         Some(meanings),
         Some(Section::new("facts", "How it was found").facts(facts(found)).detailed()),

@@ -69,8 +69,7 @@ pub(super) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
     let doubted = sockets.concurrency.iter().filter_map(|one| Some((one.doubt.as_deref()?, one.cpu)));
     let texts = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
         let cpus: CpuSet = cpus.into_iter().collect();
-        let whom = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-        format!("lines at once of {whom} {cpus}: {doubt}")
+        format!("lines at once of {}: {doubt}", naming::cpus(&cpus))
     });
     texts.collect()
 }
@@ -104,8 +103,7 @@ fn beyond(of: &SubjectEquality, sign: f64) -> Option<String> {
         ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));
     let than = if sign > 0.0 { "longer" } else { "shorter" };
     let whom = match cpus.len() {
-        1 => format!("CPU {first}"),
-        few if few <= CPUS_NAMED => format!("CPUs {cpus}"),
+        few if few <= CPUS_NAMED => naming::cpus(&cpus),
         many => format!("{many} CPUs, such as {first}"),
     };
     Some(format!("{low:.1} to {high:.1} % {than} on {whom}"))

@@ -149,11 +149,6 @@ fn answers(record: &Record) -> Option<Section> {
     Some(Section::new("answers", "Results checked").stating([sentence]).table(table))
 }
 
-/// `CPU 3`, `CPUs 0-15`.
-fn cpus_named(cpus: &CpuSet) -> String {
-    format!("CPU{} {cpus}", if cpus.len() > 1 { "s" } else { "" })
-}
-
 /// Whether any CPU computed wrong, and which error none of them can have without one.
 fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     let mut of_cpus: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
@@ -168,7 +163,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     if !wrong.is_empty() {
         let count: u64 = of_cpus.values().map(|of| of[1]).sum();
         let results = counted(usize::try_from(count).unwrap_or(usize::MAX), "wrong result");
-        return Some(Statement::look(format!("{results} on {}", cpus_named(&wrong))));
+        return Some(Statement::look(format!("{results} on {}", naming::cpus(&wrong))));
     }
     let fewest = of_cpus.values().map(|of| of[0]).min()?;
     let rate = record::detectable_rate(fewest)?;
@@ -176,7 +171,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     Some(Statement::plain(format!(
         "No wrong result in {each}{} operations on {}; an error in more than 1 of {} would have shown",
         operations(fewest as f64),
-        cpus_named(&right),
+        naming::cpus(&right),
         operations(1.0 / rate)
     )))
 }
