@@ -62,6 +62,8 @@ pub(crate) struct MatrixChart {
     pub(crate) unit: &'static str,
     /// What the darkest colour stands for, where a value has a meaning, such as a slowdown of 1.
     pub(crate) least: Option<f64>,
+    /// From here on all colours are the brightest, so that a few large values do not hide what all others differ by.
+    pub(crate) most: Option<f64>,
     pub(crate) panels_per_row: usize,
     /// Cells are as high as wide.
     pub(crate) square: bool,
@@ -78,6 +80,7 @@ impl Default for MatrixChart {
             column_label: "",
             unit: "",
             least: None,
+            most: None,
             panels_per_row: 2,
             square: true,
             note: "grey: not measured; hatched, *: unstable or wide interval",
@@ -272,7 +275,8 @@ impl Chart for MatrixChart {
         let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
         let mut svg = Svg::new(name, WIDTH, height);
         let values = self.values().chain(self.least);
-        let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let ends = (low, self.most.map_or(high, |most| most.min(high)));
         let hatch = svg.hatch();
         for (index, panel) in self.panels.iter().enumerate() {
             let x = (index % layout.columns) as f64 * layout.panel.0 + self.labels_left();

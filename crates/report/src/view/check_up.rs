@@ -9,7 +9,7 @@ mod memory;
 mod sockets;
 
 use models::interconnect::SocketAccount;
-use record::Record;
+use record::{ClockRead, Record};
 
 use crate::figure::{self, Figure, Source};
 use crate::page::{Block, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
@@ -182,7 +182,11 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
         sections.push(price.stating(said).of_report());
     }
     let gist = record.clock_cost.as_ref().and_then(clock_cost::gist).map(Statement::plain);
-    let reads = cores::clock_reads(record).section("Cost of reading the time");
+    // Of the same CPU those count that were measured for their cost.
+    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
+    let is_new = |read: &&ClockRead| of_cost.iter().all(|one| (&one.name, one.cpu) != (&read.name, read.cpu));
+    let reads = clock_cost::reads(of_cost.iter().chain(record.clocks.iter().filter(is_new)));
+    let reads = reads.section("Cost of reading the time");
     sections.extend(reads.map(|reads| reads.stating(gist)));
     sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {

@@ -7,6 +7,7 @@ use record::{
 };
 use stats::Order;
 
+use super::measured::measured;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -79,10 +80,10 @@ pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
 /// All but the verdict.
 pub(crate) fn sections(cost: &ClockCost) -> Vec<Section> {
     let sources = cost.clock_sources.as_ref().map(clock_sources);
-    reads(&cost.reads).into_iter().chain(sources).chain(around_reads(cost)).collect()
+    reads(&cost.reads).section("").into_iter().chain(sources).chain(around_reads(cost)).collect()
 }
 
-/// Threads, rounds and what was not measured: for a page that draws the reads as bars.
+/// Threads, rounds and what was not measured.
 pub(crate) fn around_reads(cost: &ClockCost) -> Vec<Section> {
     let failed = cost.failed.iter().map(|failed| (brief(&failed.name), failed.reason.clone()));
     let failed = Section::new("failed", "Not measured").facts(failed).filled();
@@ -110,7 +111,7 @@ pub(crate) fn rates(hz: f64, stated_hz: f64) -> String {
 }
 
 /// `CLOCK_MONOTONIC` of `clock_gettime(CLOCK_MONOTONIC)`.
-pub(crate) fn brief(name: &str) -> String {
+pub(super) fn brief(name: &str) -> String {
     let name = name.strip_prefix("clock_gettime(").map_or(name, |rest| rest.trim_end_matches(')'));
     name.replace("clock_gettime system call", "system call")
 }
@@ -125,40 +126,48 @@ fn ordered(read: &ClockRead) -> &'static str {
 }
 
 /// The place of a read among those that programs use most; the others come behind them.
-pub(crate) fn usual_first(usual: &[&str], name: &str) -> usize {
-    usual.iter().position(|one| *one == name).unwrap_or(usual.len())
+fn usual_first(name: &str) -> usize {
+    COMMON_READS.iter().position(|one| *one == name).unwrap_or(COMMON_READS.len())
 }
 
-fn reads(reads: &[ClockRead]) -> Option<Section> {
+/// Each way to read the time once, those that programs use most first: of several CPUs the cheapest and the most expensive.
+pub(crate) fn reads<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> Table {
+    let reads: Vec<&ClockRead> = reads.into_iter().collect();
     let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
-    let counter_cycles = counter_cycles_name(reads);
-    let mut sorted: Vec<&ClockRead> = reads.iter().collect();
-    sorted.order_by_key(|read| usual_first(&COMMON_READS, &read.name));
+    let counter_cycles = counter_cycles_name(reads.iter().copied());
+    let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
+    by_name.order_by_key(|(name, _)| usual_first(name));
+    let ends = by_name.into_iter().map(|(_, mut of)| {
+        of.order_by(|a, b| a.ns.total_cmp(&b.ns));
+        (of[0], of[1..].last().copied())
+    });
     let cycles = |read: &ClockRead| {
-        let (cycles, interval) = read.core_cycles.zip(read.core_cycles_interval)?;
-        let share = interval.half_width() / cycles * 100.0;
-        Some(Cell::within(format!("{} ±{share:.1} %", number::column(cycles)), cycles, interval))
+        let cycles = read.core_cycles?;
+        let share = read.core_cycles_interval.map(|interval| interval.half_width() / cycles * 100.0);
+        let share = share.map_or_else(String::new, |share| format!(" ±{share:.1} %"));
+        Some(Cell::within(number::column(cycles) + &share, cycles, read.core_cycles_interval))
     };
     let doubt = |read: &ClockRead| if read.refused.is_some() { " ?" } else { "" };
     let resolution = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
-    Table::of("reads", sorted)
-        .word("read", |read| brief(&read.name) + doubt(read))
-        .number(("cost", "ns"), |read| read.ns)
-        .number(("core cycles", 1), |read| cycles(read))
-        .number((counter_cycles, 3), |read| read.counter_cycles)
-        .word(("ordered", 2), |read| ordered(read))
-        .number(("resolution", 4), |read| read.resolution_ns.map(resolution))
-        .number(("core shared", "ns", 5), |read| {
-            read.slow.filter(|slow| slow.ns > read.ns).map(|slow| slow.ns)
+    Table::of("reads", ends)
+        .word("read", |(low, _)| brief(&low.name) + doubt(low))
+        .number(("cost", "ns"), |(low, _)| measured(low.ns, &low.spread))
+        .number(("at most", "ns", 1), |(_, high)| high.map(|high| high.ns))
+        .word(("on CPUs", 2), |(low, high)| high.map(|high| format!("{} and {}", low.cpu, high.cpu)))
+        .number(("core cycles", 1), |(low, _)| cycles(low))
+        .number((counter_cycles, 3), |(low, _)| low.counter_cycles)
+        .word(("ordered", 2), |(low, _)| ordered(low))
+        .number(("resolution", 4), |(low, _)| low.resolution_ns.map(resolution))
+        .number(("core shared", "ns", 5), |(low, _)| {
+            low.slow.filter(|slow| slow.ns > low.ns).map(|slow| slow.ns)
         })
-        .bar(|read| Cell::Share(read.ns / longest))
+        .bar(|(low, _)| Cell::Share(low.ns / longest))
         .first(READS_FIRST)
         .legend("ordered: waits for earlier loads; core shared: while a neighbour uses the core too")
-        .section("")
 }
 
 /// What cycles of the counter behind the clock are called: only x86 has a time-stamp counter.
-pub(crate) fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
+fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
     let is_arm64 = reads.into_iter().any(|read| read.name.contains("cntvct"));
     if is_arm64 { "counter cycles" } else { "TSC cycles" }
 }

@@ -13,6 +13,8 @@ use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 const FIRST: usize = 8;
 /// Nodes in a row of the map where racks are not known.
 const ROW_NODES: usize = 64;
+/// The brightest colour of the map is this and more.
+const REACH_PERCENT: f64 = 10.0;
 /// Above the map.
 const MAP: &str = "Deviation of each node, median over its metrics";
 
@@ -204,6 +206,7 @@ fn map(found: &FleetCheck) -> Option<Drawn> {
         row_label: "rack",
         column_label: "position",
         unit: " %",
+        most: Some(REACH_PERCENT),
         panels_per_row: 1,
         square: false,
         note: "hatched: busy; grey: no check-up",

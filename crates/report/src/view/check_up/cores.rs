@@ -1,20 +1,15 @@
-//! Cores: what CPUs cost each other, moving a line, waking, clocks of cores, and the cost of reading the time.
+//! Cores: what CPUs cost each other, moving a line, waking, and clocks of cores.
 
 use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
-use record::{CheckedLoop, ClockRead, Compute, Record, WakePoint};
-use stats::{Interval, Order};
+use record::{CheckedLoop, Compute, Record, WakePoint};
+use stats::Interval;
 
 use crate::naming;
 use crate::number;
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
 use crate::view::measured::{largest, measured};
-
-/// The reads that programs use most; they stand first.
-const USUAL_READS: [&str; 5] =
-    ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
 
 /// What CPUs cost each other: the same loop on both.
 pub(super) fn sharing(record: &Record) -> Table {
@@ -174,31 +169,4 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
         naming::cpus(&right),
         operations(1.0 / rate)
     )))
-}
-
-/// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(super) fn clock_reads(record: &Record) -> Table {
-    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
-    let is_new =
-        |read: &&ClockRead| !of_cost.iter().any(|one| (&one.name, one.cpu) == (&read.name, read.cpu));
-    let reads: Vec<&ClockRead> = of_cost.iter().chain(record.clocks.iter().filter(is_new)).collect();
-    let counter_cycles = counter_cycles_name(reads.iter().copied());
-    let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
-    by_name.order_by_key(|(name, _)| usual_first(&USUAL_READS, name));
-    let ends = by_name.into_iter().map(|(_, mut of)| {
-        of.order_by(|a, b| a.ns.total_cmp(&b.ns));
-        (of[0], of[1..].last().copied())
-    });
-    Table::of("clocks", ends)
-        .word("read", |(low, _)| brief(&low.name))
-        .number(("cost", "ns"), |(low, _)| measured(low.ns, &low.spread))
-        .number(("at most", "ns", 1), |(_, high)| high.map(|high| high.ns))
-        .word(("on CPUs", 2), |(low, high)| match high {
-            Some(high) => format!("{} and {}", low.cpu, high.cpu),
-            None => low.cpu.to_string(),
-        })
-        .word(("ordered", 2), |(low, _)| low.ordered)
-        .number(("core cycles", 3), |(low, _)| low.core_cycles)
-        .number((counter_cycles, 4), |(low, _)| low.counter_cycles)
-        .table()
 }
