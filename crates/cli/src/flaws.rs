@@ -8,7 +8,6 @@ use ::flaws::{Catalogue, Census, Flaw, GateReason, Norm, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use record::{FlawVerdict, Protection};
-use report::FlawList;
 use serde_json::json;
 
 use crate::forms::Forms;
@@ -119,8 +118,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven,
         "gate": gate, "evidence": examined.evidence,
     });
-    let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
-    let page = report::flaws_page(&list);
+    let page = report::flaws_page(&examined.machine, &verdicts, &uneven, judged.all);
     output::print(&arguments.forms.text(&page, &document, global)?)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {

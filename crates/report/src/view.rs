@@ -1,6 +1,7 @@
 //! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
 
 mod bill;
+mod cells;
 pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
@@ -14,10 +15,8 @@ mod fleet;
 mod guard;
 mod history;
 pub(crate) mod inferred_links;
-mod judged;
 mod linked_sockets;
 pub(crate) mod machine;
-mod measured;
 pub(crate) mod measured_sockets;
 mod memory;
 mod place;
@@ -39,7 +38,7 @@ pub use comparison::comparison_page;
 pub use drift::drift_page;
 pub use experiment::experiment_page;
 pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
-pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
+pub use flaws::{flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::{fleet_check_page, fleet_rows_page};
 pub use guard::{guard_baseline_page, guard_page};
 pub use history::history_page;

@@ -7,6 +7,7 @@ use stats::{Interval, text};
 
 use super::{Block, Section, Tone};
 use crate::escape::plain;
+use crate::number;
 
 /// A table; rows hold a cell for each column.
 #[derive(Debug, Clone, Default)]
@@ -249,6 +250,35 @@ impl Cell {
         Self::shown(text::percent(share), share)
     }
 
+    /// A number with its interval: `24.6 ±2 %`, or `4.1 [3.1, 5.9]` where that is wide.
+    pub(crate) fn between(value: f64, interval: impl Into<Option<Interval>>) -> Self {
+        let interval = interval.into();
+        let ends = interval.map_or_else(String::new, |ends| text::uncertainty(value, ends));
+        Self::within(format!("{} {ends}", text::column(value)), value, interval)
+    }
+
+    /// The same in little room: the wider side of the interval stands for both.
+    pub(crate) fn with_margin(value: f64, interval: impl Into<Option<Interval>>) -> Self {
+        let interval = interval.into();
+        let margin = interval.map_or_else(String::new, |ends| text::plus_minus(value, ends));
+        Self::within(format!("{} {margin}", text::column(value)), value, interval)
+    }
+
+    /// A duration in the unit that fits.
+    pub(crate) fn duration(ns: f64) -> Self {
+        Self::shown(text::duration_ns(ns), ns)
+    }
+
+    /// A size that was measured.
+    pub(crate) fn size(bytes: Bytes) -> Self {
+        Self::shown(number::size(bytes), bytes.0 as f64)
+    }
+
+    /// Three significant digits.
+    pub(crate) fn short(value: f64) -> Self {
+        Self::shown(text::short(value), value)
+    }
+
     /// A number with one decimal.
     pub(crate) fn tenths(value: f64) -> Self {
         Self::shown(format!("{value:.1}"), value)
@@ -306,6 +336,7 @@ cells_of! {
     f64, value => Self::shown(text::column(value), value);
     usize, count => Self::shown(count.to_string(), count as f64);
     u32, count => Self::shown(count.to_string(), f64::from(count));
+    u64, count => Self::shown(count.to_string(), count as f64);
     Bytes, bytes => Self::shown(bytes.to_string(), bytes.0 as f64);
     CpuId, cpu => cpu.0.into();
     bool, is => if is { "yes" } else { "no" }.into();

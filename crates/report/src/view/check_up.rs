@@ -13,10 +13,10 @@ use record::{ClockRead, Record};
 
 use crate::figure::{self, Figure, Source};
 use crate::page::{Block, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::plan;
+use crate::view::cells::lines;
 use crate::view::machine::headline;
-use crate::view::measured::lines;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
-use crate::{number, plan};
 
 const fn chapter(id: &'static str, title: &'static str) -> Chapter {
     Chapter { id, title, is_folded: false }
@@ -83,7 +83,7 @@ fn chapters<'a>(
         (&MACHINE, machine(record)),
         (&FLAWS, flaws(record)),
         (&MEMORY, memory(source)),
-        (&SOCKETS, memory::sockets(record).into_iter().collect()),
+        (&SOCKETS, sockets::in_brief(record).into_iter().collect()),
         (&SOCKETS, sockets::sections(record, account).into_iter().map(Section::of_report).collect()),
         (&CORES, cores(source)),
         (&CLOCKS, clocks(source)),
@@ -196,9 +196,4 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
     sections.push(figures(source, &["clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
-}
-
-/// `±2 %` and the like behind a value, nothing where there is none.
-fn with_interval(value: f64, interval: stats::Interval) -> String {
-    format!("{} {}", number::column(value), number::plus_minus(value, interval)).trim_end().to_owned()
 }

@@ -173,7 +173,7 @@ fn backwards(check: &ClockCheck) -> Option<Section> {
         .word("read", |count| brief(&count.name))
         .word("ordered", |count| count.ordered)
         .word(("CPUs", 2), |count| format!("{}-{}", count.a, count.b))
-        .number(("observations", 1), |count| Cell::shown(count.fresh.to_string(), count.fresh as f64))
+        .number(("observations", 1), |count| count.fresh)
         .number("backwards", |count| Cell::shown(share_back(count), count.backwards as f64))
         .number(("at most", "ns"), |count| count.largest_ns)
         .first(back.max(1))

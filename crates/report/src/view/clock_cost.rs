@@ -7,7 +7,7 @@ use record::{
 };
 use stats::Order;
 
-use super::measured::measured;
+use super::cells::measured;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -148,7 +148,6 @@ pub(crate) fn reads<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> Table
         Some(Cell::within(number::column(cycles) + &share, cycles, read.core_cycles_interval))
     };
     let doubt = |read: &ClockRead| if read.refused.is_some() { " ?" } else { "" };
-    let resolution = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
     Table::of("reads", ends)
         .word("read", |(low, _)| brief(&low.name) + doubt(low))
         .number(("cost", "ns"), |(low, _)| measured(low.ns, &low.spread))
@@ -157,7 +156,7 @@ pub(crate) fn reads<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> Table
         .number(("core cycles", 1), |(low, _)| cycles(low))
         .number((counter_cycles, 3), |(low, _)| low.counter_cycles)
         .word(("ordered", 2), |(low, _)| ordered(low))
-        .number(("resolution", 4), |(low, _)| low.resolution_ns.map(resolution))
+        .number(("resolution", 4), |(low, _)| low.resolution_ns.map(Cell::duration))
         .number(("core shared", "ns", 5), |(low, _)| {
             low.slow.filter(|slow| slow.ns > low.ns).map(|slow| slow.ns)
         })
@@ -243,16 +242,15 @@ fn rounds(rows: &[RoundsSeen]) -> Option<Section> {
         RoundsVerdict::Backwards => (Tone::Look, "backwards"),
         RoundsVerdict::CannotTell => (Tone::Doubt, "undetermined"),
     };
-    let duration = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
     Table::of("rounds", rows)
         .word("read", |row| brief(&row.read))
         .number("threads", |row| row.threads)
         .number(("rounds at once", 2), |row| {
             (row.overlapping > 0).then(|| format!("{}/{}", row.overlapping, row.rounds))
         })
-        .number(("largest difference", 1), |row| duration(row.largest_ns))
-        .number(("bound", 1), |row| duration(row.bound_ns))
-        .number("outside", |row| Cell::shown(row.outside.to_string(), row.outside as f64))
+        .number(("largest difference", 1), |row| Cell::duration(row.largest_ns))
+        .number(("bound", 1), |row| Cell::duration(row.bound_ns))
+        .number("outside", |row| row.outside)
         .word("order", |row| order(row.verdict))
         .legend(
             "All threads read once when released. bound: from the release to the arrival of all; outside: values before the one or after the other",

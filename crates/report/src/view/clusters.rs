@@ -2,7 +2,7 @@
 
 use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
-use super::simulated::{self, Simulated};
+use super::simulated;
 use crate::number::{UNKNOWN, short};
 use crate::page::{Cell, Page, Section, Statement, Table};
 
@@ -10,18 +10,16 @@ use crate::page::{Cell, Page, Section, Statement, Table};
 pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
     let mut because = vec![Statement::plain(of_published(simulation))];
     because.extend(simulation.fit.as_ref().map(of_fit).map(Statement::plain));
-    Simulated {
-        subject: simulated::subject(&simulation.title),
+    let page = Page {
         answer: answer(simulation),
         because,
         sections: vec![
             Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
             Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
         ],
-        numbers: simulation.numbers.clone(),
-        about: Vec::new(),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.title, simulation.numbers.clone(), page)
 }
 
 fn answer(simulation: &ClusterSimulation) -> Statement {

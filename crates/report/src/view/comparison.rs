@@ -6,7 +6,7 @@ use record::{ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable,
 use stats::text::{points, runs, signed_ends, signed_points};
 use stats::{Interval, Knowledge, Verdict};
 
-use super::judged;
+use super::cells;
 use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{figure, naming, number};
@@ -116,7 +116,7 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
         some.map(|(count, verdict)| format!("{count} {}", verdict.word())).collect()
     };
     let rest = [Verdict::Equivalent, Verdict::Inconclusive];
-    let claimed = rows.iter().filter(|row| judged::is_claim(row));
+    let claimed = rows.iter().filter(|row| cells::is_claim(row));
     let Some(largest) = claimed.max_by(|a, b| a.symmetric_percent.total_cmp(&b.symmetric_percent)) else {
         let tone = if of(Verdict::Inconclusive) == 0 { Tone::Good } else { Tone::Plain };
         return (tone, format!("no difference detected in {tests} ({}){average}", counted(&rest).join(", ")));
@@ -167,10 +167,10 @@ fn unmatched(table: &ComparisonTable) -> Option<Statement> {
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
     let mut tests = tests_table::table(table);
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
-    tests.legend = has_intervals.then(|| judged::legend(table.rows.iter()));
+    tests.legend = has_intervals.then(|| cells::legend(table.rows.iter()));
     let tests = Section::new("tests", "").table(tests);
     // Of tests of which none is judged the averages are the news.
-    let has_claim = table.rows.iter().any(judged::is_claim);
+    let has_claim = table.rows.iter().any(cells::is_claim);
     let averages = averages(table).map(|averages| averages.detailed_if(has_claim));
     let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
     let sections = [differences(table), first, second, classes(table), notes(table), picture(table, records)];
@@ -210,7 +210,7 @@ fn classes(table: &ComparisonTable) -> Option<Section> {
         .word("class", |one| one.class.name())
         .word(("configuration", 1), |one| several_only(table, &one.candidate))
         .number(("change of cost", "%"), |one| change(one))
-        .word("verdict", |one| judged::verdict(one.verdict))
+        .word("verdict", |one| cells::verdict(one.verdict))
         .number(("q", 3), |one| Cell::q(Some(one.q)))
         .number(("rows along", 2), |one| format!("{} of {}", one.moved_along, one.rows.len()))
         .word(("spread from", 3), |one| {

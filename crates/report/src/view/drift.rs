@@ -3,7 +3,7 @@
 use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
-use super::simulated::{self, Simulated};
+use super::simulated;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
 use crate::number;
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
@@ -25,8 +25,7 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
         Some(Section::new("how", "How each is switched").facts(how).detailed()),
         drift,
     ];
-    Simulated {
-        subject: simulated::subject(&simulation.machine.title),
+    let page = Page {
         answer: answer(simulation),
         because: because(simulation),
         sections: sections.into_iter().flatten().collect(),
@@ -37,9 +36,9 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
             number::short(scenario.seconds),
             scenario.seed
         )],
-        numbers: numbers(simulation),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.machine.title, numbers(simulation), page)
 }
 
 fn remedies(simulation: &DriftSimulation) -> Table {

@@ -16,28 +16,16 @@ const NAMED: usize = 3;
 /// CPU signatures that are named of many machines.
 const SIGNATURES: usize = 8;
 
-/// What is shown of a machine's verdicts.
-#[derive(Debug, Clone, Copy)]
-pub struct FlawList<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// Verdicts of all flaws.
-    pub verdicts: &'a [FlawVerdict],
-    /// How its CPUs differ where they should be alike.
-    pub uneven: &'a [String],
-    /// Show those that do not concern it too.
-    pub all: bool,
-}
-
-/// The verdicts on one machine.
-pub fn flaws_page(list: &FlawList) -> Page {
+/// The verdicts of all flaws on one machine, with how its CPUs differ where they should be alike; `all` shows those too that do not
+/// concern it.
+pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], uneven: &[String], all: bool) -> Page {
     Page {
-        subject: headline(list.machine),
-        answer: answer_of(list.verdicts),
-        because: list.uneven.iter().map(Statement::look).collect(),
-        sections: sections(list.verdicts, list.all),
+        subject: headline(machine),
+        answer: answer_of(verdicts),
+        because: uneven.iter().map(Statement::look).collect(),
+        sections: sections(verdicts, all),
         next: vec!["Explain one flaw: sidestep flaws show ID".to_owned()],
-        about: vec![counts(list.verdicts)],
+        about: vec![counts(verdicts)],
         ..Page::default()
     }
 }

@@ -4,7 +4,7 @@ mod words;
 
 use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
 
-use super::simulated::{self, Simulated};
+use super::simulated;
 use crate::figure::sockets;
 use crate::interconnect::{GraphPicture, Reads, node_links};
 use crate::number::{self, UNKNOWN};
@@ -26,15 +26,14 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         Some(pictures(simulation)),
     ];
     let (clock, links) = (number::frequency(simulation.core_hz), node_links(&simulation.links));
-    Simulated {
-        subject: simulated::subject(&format!("{}{changes}", simulation.title)),
+    let page = Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
-        numbers: numbers.collect(),
         about: vec![format!("cores at {clock}, links {links}")],
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&format!("{}{changes}", simulation.title), numbers.collect(), page)
 }
 
 /// A row per socket; columns of which nothing is known are left out.

@@ -5,7 +5,7 @@ use models::interconnect::SocketAccount;
 use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, SubjectRow};
 use stats::text::capital;
 
-use super::measured::{lines, margined};
+use super::cells::{lines, margined};
 use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
 use crate::figure::Figure;

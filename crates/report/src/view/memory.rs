@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use models::memory::{BandwidthPoint, Row, Simulation, SurfaceCell};
 
-use super::simulated::{self, Simulated};
+use super::simulated;
 use crate::number;
 use crate::page::{Block, Cell, Page, Section, Table};
 
@@ -65,8 +65,7 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     ];
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
-    Simulated {
-        subject: simulated::subject(&simulation.title),
+    let page = Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: (first.into_iter().flatten())
@@ -75,10 +74,9 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
             .chain(simulation.fit.iter().flat_map(fit::sections))
             .chain([last])
             .collect(),
-        numbers: Vec::new(),
-        about: Vec::new(),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.title, Vec::new(), page)
 }
 
 fn tests(simulation: &Simulation) -> Table {

@@ -8,8 +8,8 @@ use stats::{Order, Verdict};
 use crate::naming::word;
 use crate::number::{count, percent, short};
 use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
+use crate::view::cells;
 use crate::view::experiment::dropped;
-use crate::view::judged;
 use sharing::strongest_pairs;
 
 /// The arms that leave the choice of CPUs to the kernel.
@@ -94,7 +94,7 @@ fn change(arm: &PlaceArm) -> Option<Cell> {
 }
 
 fn verdict(change_percent: Option<f64>, verdict: Verdict) -> Option<(Tone, &'static str)> {
-    let (tone, word) = judged::verdict(verdict);
+    let (tone, word) = cells::verdict(verdict);
     let word = match verdict {
         Verdict::Faster => "better",
         Verdict::Slower => "worse",

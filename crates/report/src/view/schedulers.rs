@@ -6,7 +6,7 @@ mod words;
 use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
 use stats::Interval;
 
-use super::simulated::{self, Simulated};
+use super::simulated;
 use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
@@ -30,15 +30,18 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         curve,
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
     ];
-    Simulated {
-        subject: simulated::subject(&machine.title),
+    let page = Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
-        numbers: numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
         about: vec![format!("seed {}", simulation.scenario.seed)],
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(
+        &machine.title,
+        numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
+        page,
+    )
 }
 
 fn gain(percent: f64, interval: Interval) -> Cell {
@@ -63,9 +66,7 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
     let (smallest, clocked) = (&simulation.machine.level[0].name, &simulation.machine.clock.level);
     let mut awake = String::new();
     if simulation.machine.sleeps() {
-        rows = rows.number(("awake", 2), |row| {
-            Cell::shown(number::short(row.throughput.awake), row.throughput.awake)
-        });
+        rows = rows.number(("awake", 2), |row| Cell::short(row.throughput.awake));
         awake = format!("; awake: mean number of awake units ({clocked})");
     }
     rows.legend(format!(
@@ -76,9 +77,7 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
 fn packing(packing: &Packing, has_turbo: bool) -> Table {
     let title = if has_turbo { "packing, with turbo" } else { "packing gains" };
     let rows = Table::of("packing", &packing.points)
-        .number(("gain from the partner", "%"), |point| {
-            Cell::shown(number::short(point.sharing_percent), point.sharing_percent)
-        })
+        .number(("gain from the partner", "%"), |point| Cell::short(point.sharing_percent))
         .number(title, |point| Cell::change(Some(point.gain_of_packing_percent)));
     if !has_turbo {
         return rows.table();

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
 use record::{CheckedLoop, Compute, Record, WakePoint};
-use stats::Interval;
 
 use crate::naming;
 use crate::number;
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::measured::{largest, measured};
+use crate::view::cells::{largest, measured};
 
 /// What CPUs cost each other: the same loop on both.
 pub(super) fn sharing(record: &Record) -> Table {
@@ -99,11 +98,8 @@ pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
         .legend(
             "From two control loops. A share well below 100 % with a steady clock: something else ran on the same core.",
         );
-    let rate = |one: &Compute| {
-        let giga = |rate: f64| rate / 1e9;
-        let (rate, ends): (f64, Interval) = (giga(one.iterations_per_s), one.spread.interval.map(giga));
-        Cell::within(number::with_ends(rate, ends), rate, ends)
-    };
+    let giga = |rate: f64| rate / 1e9;
+    let rate = |one: &Compute| Cell::between(giga(one.iterations_per_s), one.spread.interval.map(giga));
     let compute = Table::of("compute", &record.cores.compute)
         .word("loop", |one| naming::words(&one.kernel))
         .word(("ISA", 1), |one| one.isa.to_uppercase())
@@ -134,7 +130,7 @@ fn answers(record: &Record) -> Option<Section> {
         .word("CPU", |one| one.cpu)
         .number("operations", |one| count(one.operations))
         .number(("results", 1), |one| count(one.results))
-        .number("wrong", |one| Cell::shown(one.wrong.to_string(), one.wrong as f64))
+        .number("wrong", |one| one.wrong)
         .number("would have shown", |one| rate(one))
         .legend(
             "Each result is compared with its known answer. Would have shown: an error rate per operation of this kind that would \

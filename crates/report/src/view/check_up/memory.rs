@@ -1,17 +1,13 @@
-//! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load, sockets.
+//! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load.
 
 use machine::Bytes;
-use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, StreamResult};
-use stats::text::span;
+use record::{Level, Levels, LoadedLatency, Record, Scope, StreamResult};
 use stats::{Interval, Order};
 
-use super::with_interval;
-use crate::interconnect::verdict_words;
 use crate::naming;
 use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::measured::{margined, measured};
-use crate::view::socket_words::{asymmetry_words, likeness_words};
+use crate::view::cells::{margined, measured};
 
 /// Levels on a first screen: three caches and memory.
 const LEVELS_FIRST: usize = 4;
@@ -33,24 +29,23 @@ pub(super) fn levels(record: &Record) -> Option<Section> {
     };
     // Memory has no size of that kind; of a cache it could not be determined.
     let found = |row: &ShownLevel| match row.found.and_then(|level| level.size_bytes) {
-        Some(bytes) => Cell::shown(number::size(bytes), bytes.0 as f64),
+        Some(bytes) => Cell::size(bytes),
         None if row.name == "memory" => Cell::Empty,
         None => number::UNKNOWN.into(),
     };
     let read = |level: &Level| {
         let rate = level.read_bytes_per_s.map(gigabytes)?;
         let ends = level.read_interval.map(|interval| interval.map(gigabytes));
-        Some(ends.map_or_else(|| rate.into(), |ends| Cell::within(with_interval(rate, ends), rate, ends)))
+        Some(Cell::with_margin(rate, ends))
     };
-    let latency =
-        |level: &Level| Cell::within(with_interval(level.ns, level.ns_interval), level.ns, level.ns_interval);
-    let cycles = |cycles: f64| Cell::shown(number::short(cycles), cycles);
     let mut table = Table::of("levels", rows)
         .word("level", |row| row.name.clone())
         .number("found", found)
         .number(("claimed", 1), |row| row.claimed)
-        .number(("latency", "ns"), |row| row.found.map(latency))
-        .number(("cycles", 2), |row| row.found?.core_cycles.map(cycles))
+        .number(("latency", "ns"), |row| {
+            row.found.map(|level| Cell::with_margin(level.ns, level.ns_interval))
+        })
+        .number(("cycles", 2), |row| row.found?.core_cycles.map(Cell::short))
         .number(("read", "GB/s", 1), |row| read(row.found?))
         .bar(|row| Cell::Share(row.found.map_or(0.0, share)))
         .first(LEVELS_FIRST)
@@ -104,17 +99,15 @@ pub(super) fn beside_figures(record: &Record) -> Vec<Section> {
 }
 
 fn translation(levels: &Levels) -> Option<Section> {
-    let cost = |ns: f64, interval: Option<Interval>| {
-        interval.map_or_else(|| ns.into(), |ends| Cell::within(number::with_ends(ns, ends), ns, ends))
-    };
     // Each with its name, its entries, those that are claimed, and what a miss adds.
     let tlbs = levels.tlbs.iter().map(|tlb| {
         let entries = Cell::within(tlb.entries.to_string(), tlb.entries as f64, tlb.entries_interval);
-        let miss = cost(tlb.miss_ns, Some(tlb.miss_interval));
+        let miss = Cell::between(tlb.miss_ns, tlb.miss_interval);
         (format!("L{} data TLB", tlb.level), entries, tlb.claimed_entries, miss)
     });
-    let walk =
-        levels.walk_ns.map(|ns| ("page walk".to_owned(), Cell::Empty, None, cost(ns, levels.walk_interval)));
+    let walk = levels
+        .walk_ns
+        .map(|ns| ("page walk".to_owned(), Cell::Empty, None, Cell::between(ns, levels.walk_interval)));
     let table = Table::of("translation", tlbs.chain(walk))
         .word("level", |row| row.0.clone())
         .number("entries", |row| row.1.clone())
@@ -170,7 +163,7 @@ fn parallel(record: &Record) -> Option<Section> {
 fn loaded(record: &Record) -> Option<Section> {
     let traffic = |result: &LoadedLatency| {
         let (rate, ends) = (gigabytes(result.load_bytes_per_s), result.load_interval.map(gigabytes));
-        (!result.loading.is_empty()).then(|| Cell::within(number::with_ends(rate, ends), rate, ends))
+        (!result.loading.is_empty()).then(|| Cell::between(rate, ends))
     };
     Table::of("loaded", &record.memory.loaded)
         .word("chases", |result| format!("CPU {}", result.cpu))
@@ -231,41 +224,4 @@ fn with_workers(mut results: Vec<&StreamResult>, scope: Scope) -> Vec<(String, &
     [("slowest", 0), ("median", last.div_ceil(2)), ("fastest", last)]
         .map(|(rank, place)| (format!("{rank} {of}"), results[place]))
         .into()
-}
-
-/// Whether sockets are alike, and what memory of other nodes costs; `None` where there is nothing to compare.
-pub(super) fn sockets(record: &Record) -> Option<Section> {
-    let sockets = record.sockets.as_ref().filter(|sockets| !sockets.latency.is_empty())?;
-    let verdict = match sockets.verdict {
-        SocketVerdict::Alike => format!("alike: {}", likeness_words(sockets)),
-        SocketVerdict::Asymmetric => format!("asymmetric: {}", asymmetry_words(sockets)),
-        SocketVerdict::Inconclusive => format!("undetermined: {}", sockets.because.join("; ")),
-    };
-    let gate = sockets.gate.as_ref();
-    let gate = gate.map(|gate| format!("{}, against {}", verdict_words(gate.verdict), gate.expected_from));
-    let is_compared = sockets.subjects.len() > 1;
-    let facts = [
-        ("verdict", is_compared.then_some(verdict)),
-        ("gate", gate.filter(|_| is_compared)),
-        ("nodes", near_and_far(sockets)),
-    ];
-    let facts = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
-    Section::new("sockets-in-brief", "Sockets").facts(facts).filled()
-}
-
-/// `own memory 102 to 138 ns, other nodes 120 to 146 ns`; none with one node.
-fn near_and_far(sockets: &Sockets) -> Option<String> {
-    let span = |is_own: bool| {
-        let of = |one: &&record::NodeLatency| {
-            let subject = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu);
-            one.ns.is_finite() && subject.is_some_and(|subject| (subject.node == Some(one.node)) == is_own)
-        };
-        let values = sockets.latency.iter().filter(of).map(|one| one.ns);
-        let (low, high) =
-            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ns| (low.min(ns), high.max(ns)));
-        (low <= high).then(|| span(low, high))
-    };
-    let largest = sockets.nodes.iter().map(|node| node.block_bytes).max();
-    let how = largest.map_or_else(String::new, |bytes| format!(", random in {bytes}"));
-    Some(format!("own memory {} ns, other nodes {} ns{how}", span(true)?, span(false)?))
 }

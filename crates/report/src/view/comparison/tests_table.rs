@@ -8,7 +8,7 @@ use stats::{Interval, text};
 use super::{candidates, test_name};
 use crate::naming;
 use crate::page::{Cell, Table};
-use crate::view::judged;
+use crate::view::cells;
 
 /// Tests on a first screen, and as many where none is called slower or faster.
 const TESTS_FIRST: usize = 8;
@@ -19,7 +19,7 @@ const NAME_CHARACTERS: usize = 12;
 /// The table.
 pub(super) fn table(table: &ComparisonTable) -> Table {
     let shown = if table.configurations.len() == 2 { of_pair(table) } else { of_several(table) };
-    let has_claim = table.rows.iter().any(judged::is_claim);
+    let has_claim = table.rows.iter().any(cells::is_claim);
     Table { first_rows: Some(if has_claim { TESTS_FIRST } else { UNCLAIMED_FIRST }), ..shown }
 }
 
@@ -29,7 +29,7 @@ fn side(value: f64, interval: Option<Interval>) -> Cell {
 
 /// Of claims the largest first, then all others in the order of the document.
 fn weight(rows: &[&ComparisonRow]) -> Reverse<u64> {
-    let claims = rows.iter().filter(|row| judged::is_claim(row)).map(|row| row.symmetric_percent);
+    let claims = rows.iter().filter(|row| cells::is_claim(row)).map(|row| row.symmetric_percent);
     // The order of positive numbers is that of their bits.
     Reverse(claims.fold(0.0, f64::max).to_bits())
 }
@@ -56,8 +56,8 @@ fn of_pair(table: &ComparisonTable) -> Table {
         .number((a, 1), |row| side(row.a, row.a_interval))
         .number((b, 1), |row| side(row.b, row.b_interval))
         .word(("unit", 2), |row| &row.unit)
-        .number(("change", "%"), |row| judged::change(row))
-        .word("verdict", |row| is_judged.then(|| judged::verdict_of(row)))
+        .number(("change", "%"), |row| cells::change(row))
+        .word("verdict", |row| is_judged.then(|| cells::verdict_of(row)))
         .number(("q", 3), |row| Cell::q(row.q))
         .word(("better", 3), |row| (!is_judged).then(|| naming::word(&row.better)))
         .word(("group", 4), |row| &row.group)

@@ -4,7 +4,7 @@ use record::{PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, S
 use stats::{Interval, Order};
 
 use super::thread_name;
-use crate::number::{self, count, short};
+use crate::number::{count, short};
 use crate::page::{Cell, Table};
 
 /// Pairs listed; --json has all.
@@ -120,13 +120,12 @@ pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> Table {
         let name = names.get(user.thread).map_or("?", String::as_str);
         format!("{name} {} + {}", user.reads, user.writes)
     };
-    let size = |bytes: u64| Cell::shown(number::size(machine::Bytes(bytes)), bytes as f64);
     Table::of("memory", &sharing.regions)
         .word("memory", |region| &region.name)
         .word(("kind", 1), |region| kind(region.kind))
         .number(("process", 3), |region| region.pid)
         .word(("from", 4), |region| format!("{:#x}", region.start))
-        .number(("size", 2), |region| size(region.bytes))
+        .number(("size", 2), |region| Cell::size(machine::Bytes(region.bytes)))
         .prose("threads: reads + writes", |region| {
             region.users.iter().map(user).collect::<Vec<_>>().join(", ")
         })

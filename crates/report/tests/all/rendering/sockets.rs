@@ -163,7 +163,7 @@ fn the_check_up_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none(
             .terminal(Terminal::default(), true)
     };
     let blade = told(Some(of_known("x6440-8380")));
-    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes    own memory"), "{blade}");
+    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes  own memory"), "{blade}");
     let many = told(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
     assert!(many.contains("alike: 16 CPUs in their own memory, latency within ±0 %"), "{many}");
     let one = told(Some(of_one_node()));
