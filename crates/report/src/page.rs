@@ -251,20 +251,13 @@ pub(crate) struct Drawn {
     pub(crate) svg: Svg,
     /// How to read it: one or two sentences.
     pub(crate) reading: String,
-    /// Its numbers; without rows where they stand elsewhere.
-    pub(crate) table: Table,
 }
 
 impl Drawn {
     /// A chart on paper; `None` if it is empty.
-    pub(crate) fn of(
-        chart: &dyn Chart,
-        name: &str,
-        reading: impl Into<String>,
-        table: Table,
-    ) -> Option<Self> {
+    pub(crate) fn of(chart: &dyn Chart, name: &str, reading: impl Into<String>) -> Option<Self> {
         let reading = reading.into();
-        (!chart.is_empty()).then(|| Self { svg: chart.draw(name), reading, table })
+        (!chart.is_empty()).then(|| Self { svg: chart.draw(name), reading })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::draw::{
     SurfaceCell, SurfaceChart,
 };
 use crate::number::gigabytes;
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 use crate::{naming, number};
 
 /// Curves of more kernels than this are not distinguishable; the rest is in the CSV.
@@ -68,7 +68,7 @@ pub(super) fn bandwidth((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     if hidden > 0 {
         let _ = write!(reading, " {hidden} more kernels are in the CSV.");
     }
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// Bandwidth of several records, each with its place and its name, over each other: a panel for what at least two of them hold.
@@ -89,7 +89,7 @@ pub(crate) fn bandwidth_of_several(records: &[(usize, &str, &Record)]) -> Option
     let panels = panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS);
     let reading = "Where the curves lie over each other nothing changed; where they part, the step or the level shows what did. \
                    Ribbons are 95 % intervals, hollow markers doubtful points; each curve is the first run of its configuration.";
-    Drawn::of(&bandwidth_chart(panels.collect()), "comparison-bandwidth", reading, Table::default())
+    Drawn::of(&bandwidth_chart(panels.collect()), "comparison-bandwidth", reading)
 }
 
 fn at_work(scope: Scope) -> &'static str {
@@ -134,7 +134,7 @@ pub(super) fn surface((record, _): Source<'_>, name: &str) -> Option<Drawn> {
          slowest level of its corners, found from the surface itself, not from what the machine claims.",
         naming::pages(page)
     );
-    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading, Table::default())
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
 }
 
 /// A row for each kernel, a column for each CPU.
@@ -162,7 +162,7 @@ pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     };
     let reading = "Bytes counted as STREAM counts them. CPUs whose intervals overlap are not distinguishable in this run. Plain \
                    stores also read what they overwrite: the table has the traffic on the bus.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// What address translation adds, against the number of pages visited.
@@ -187,5 +187,5 @@ pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     };
     let reading = "One line on each of so many pages, against as many lines side by side: the cache cost cancels, what \
                    remains is translation. Steps are the reach of a TLB level; the last plateau is a page walk.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }

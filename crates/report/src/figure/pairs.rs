@@ -12,7 +12,7 @@ use crate::draw::{
     Measure,
 };
 use crate::naming;
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 
 /// More curves than this are not distinguishable.
 const MOST_CURVES: usize = 6;
@@ -36,7 +36,7 @@ pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
@@ -55,7 +55,7 @@ pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// The rows and columns of a matrix of CPUs, ascending.
@@ -123,5 +123,5 @@ pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     };
     let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
                    line; drift is a slope, and a step stays.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }

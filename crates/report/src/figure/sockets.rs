@@ -26,24 +26,21 @@ pub(crate) fn links(sockets: &Sockets, account: Option<&SocketAccount>, name: &s
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
-    Drawn {
-        svg: interconnect::draw_graph(picture, name),
-        reading: picture.reading(),
-        table: reads_table(picture),
-    }
+    Drawn { svg: interconnect::draw_graph(picture, name), reading: picture.reading() }
 }
 
-/// A row per reader: what its reads of each home take, measured and predicted.
-fn reads_table(picture: &GraphPicture) -> Table {
-    let Some(reads) = &picture.reads else { return Table::default() };
-    let rows = Table::of("reads", 0..picture.names.len())
+/// A row per reader: what its reads of each home take, measured and predicted; none without a graph.
+pub(crate) fn reads(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Table> {
+    let picture = picture(sockets, account?)?;
+    let reads = picture.reads.as_ref()?;
+    let rows = Table::of("node_reads", 0..picture.names.len())
         .word("read", |reader| format!("from {}", picture.names[*reader]));
     let homes = picture.names.iter().enumerate();
     let columns = homes.fold(rows, |rows, (home, name)| {
         let text = |reader: &usize| reads.text(*reader, home).unwrap_or_else(|| "-".to_owned());
         rows.word(format!("memory of {name}"), text)
     });
-    columns.table()
+    Some(columns.table())
 }
 
 /// Values by reader (row) and home (column) as cells; what is not there stays empty.
@@ -108,12 +105,12 @@ impl Places {
         if self.rows.iter().all(|name| name.len() <= NAME_MAX) { "CPU" } else { "" }
     }
 
-    fn panel(&self, title: String, values: impl Iterator<Item = Entry>) -> MatrixPanel {
-        let cell = |entry: Entry| {
+    fn panel(&self, title: String, values: impl Iterator<Item = (CpuId, NodeId, Measure)>) -> MatrixPanel {
+        let cell = |(cpu, node, measure)| {
             Some(MatrixCell {
-                row: self.cpus.iter().position(|&cpu| cpu == entry.cpu)?,
-                column: self.nodes.iter().position(|&node| node == entry.node)?,
-                measure: entry.measure,
+                row: self.cpus.iter().position(|one| *one == cpu)?,
+                column: self.nodes.iter().position(|one| *one == node)?,
+                measure,
             })
         };
         MatrixPanel {
@@ -123,13 +120,6 @@ impl Places {
             cells: values.filter_map(cell).collect(),
         }
     }
-}
-
-/// One number of a CPU and a node.
-struct Entry {
-    cpu: CpuId,
-    node: NodeId,
-    measure: Measure,
 }
 
 /// What latencies of nodes were measured in.
@@ -145,11 +135,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>, name: 
     if places.nodes.len() < 2 {
         return None;
     }
-    let value = |one: &NodeLatency| Entry {
-        cpu: one.cpu,
-        node: one.node,
-        measure: Measure::of(one.ns, &one.spread, |ns| ns),
-    };
+    let value = |one: &NodeLatency| (one.cpu, one.node, Measure::of(one.ns, &one.spread, |ns| ns));
     let mut panels = vec![places.panel("measured".to_owned(), sockets.latency.iter().map(value))];
     // Beside a large map there is no room; the numbers of the graph hold both.
     let model = account.map(predicted).filter(|rows| (1..=COLUMNS_BESIDE).contains(&rows.len()));
@@ -163,7 +149,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>, name: 
          memory it loads from.",
         chased_in(sockets)
     );
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
@@ -174,16 +160,14 @@ pub(crate) fn bandwidth(sockets: &Sockets, _: Option<&SocketAccount>, name: &str
     }
     let panels = kernels(sockets).into_iter().map(|(kernel, store)| {
         let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
-        let value = |one: &NodeBandwidth| Entry {
-            cpu: one.cpu,
-            node: one.node,
-            measure: Measure::of(one.bytes_per_s, &one.spread, number::gigabytes),
+        let value = |one: &NodeBandwidth| {
+            (one.cpu, one.node, Measure::of(one.bytes_per_s, &one.spread, number::gigabytes))
         };
         places.panel(naming::series_short(kernel, "", store, false), of.map(value))
     });
     let chart = chart(panels.collect(), places.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// The graph with the reads of each node; none if neither latencies nor hardware tell one.

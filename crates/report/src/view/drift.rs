@@ -163,7 +163,7 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     };
     let reading =
         "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters.";
-    Drawn::of(&chart, "simulated-drift", reading, Table::default())
+    Drawn::of(&chart, "simulated-drift", reading)
 }
 
 /// Each number of the machine by its key in the file, with its source.

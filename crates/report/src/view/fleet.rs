@@ -219,7 +219,7 @@ fn map(found: &FleetCheck) -> Option<Drawn> {
         ..MatrixChart::default()
     };
     let reading = "One cell a node. A column that differs is a slot, a row a rack; bright costs more than the fleet's median.";
-    Drawn::of(&chart, "fleet-median", reading, Table::default())
+    Drawn::of(&chart, "fleet-median", reading)
 }
 
 /// The page of a drop directory that was laid flat.

@@ -12,7 +12,7 @@ use crate::figure::Figure;
 use crate::figure::sockets::{self as figures, kernels};
 use crate::naming;
 use crate::number::{column, gigabytes, percent};
-use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
 const PLACES_SHOWN: usize = 16;
@@ -58,16 +58,15 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
 
 /// How nodes are linked, latency and bandwidth by CPU and node.
 fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
-    type Draw = fn(&Sockets, Option<&SocketAccount>, &str) -> Option<Drawn>;
-    let drawn = [
-        ("socket-links", figures::links as Draw),
-        ("socket-latency", figures::latency),
-        ("socket-bandwidth", figures::bandwidth),
-    ];
-    let place = |section: Section, (name, draw): (&'static str, Draw)| {
-        section.figure(name, Figure::named(name).title(), draw(sockets, account, name))
-    };
-    drawn.into_iter().fold(Section::new("figures", ""), place).of_report()
+    let titled = |name| Figure::named(name).title();
+    let [links, latency, bandwidth] = ["socket-links", "socket-latency", "socket-bandwidth"];
+    let graph = figures::links(sockets, account, links);
+    let graph = Section::new("figures", "").figure(links, titled(links), graph);
+    let with_reads = figures::reads(sockets, account).into_iter().fold(graph, Section::table);
+    with_reads
+        .figure(latency, titled(latency), figures::latency(sockets, account, latency))
+        .figure(bandwidth, titled(bandwidth), figures::bandwidth(sockets, account, bandwidth))
+        .of_report()
 }
 
 pub(crate) fn answer(sockets: &Sockets) -> Statement {

@@ -4,7 +4,7 @@ use models::memory::Simulation;
 
 use super::state;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Measure, SurfaceCell, SurfaceChart};
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 
 /// Bandwidth without and with the workaround in one panel.
 pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
@@ -25,7 +25,7 @@ pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
         panels: vec![LinePanel::new("One core, reading", [curve(false), curve(true)])],
     };
     let reading = "Both curves are one until the block outgrows what the caches and the TLBs hold.";
-    Drawn::of(&chart, "simulated-bandwidth", reading, Table::default())
+    Drawn::of(&chart, "simulated-bandwidth", reading)
 }
 
 /// The latency surface in one state.
@@ -37,5 +37,5 @@ pub(super) fn surface(simulation: &Simulation, name: &str, on: bool) -> Option<D
         level: cell.level.clone(),
     });
     let reading = "Latency of a chain of loads in rising order; height is logarithmic. Each face is coloured by the level that serves it.";
-    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading, Table::default())
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
 }

@@ -4,7 +4,7 @@ use models::scheduling::{GainRow, Packing, SchedulingSimulation};
 use stats::Interval;
 
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Measure};
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 
 /// The curve with its heading; none if there is nothing to draw.
 pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
@@ -15,7 +15,7 @@ pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, D
         None => ("Gain by number of threads", gain_chart(&simulation.rows)),
     };
     let reading = "Above zero the policy is better. Ribbons are 95 % intervals of the runs.";
-    Some((heading, Drawn::of(&chart, "simulated-gain", reading, Table::default())?))
+    Some((heading, Drawn::of(&chart, "simulated-gain", reading)?))
 }
 
 type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
