@@ -32,17 +32,6 @@ fn key(point: &BandwidthPoint) -> Key<'_> {
     (&point.kernel, &point.isa, &point.store)
 }
 
-fn bandwidth_chart(panels: Vec<LinePanel>) -> LineChart {
-    LineChart {
-        x_label: "block: all bytes of all arrays and threads, logarithmic",
-        y_label: "GB/s, logarithmic",
-        unit: " GB/s",
-        x: Axis::Bytes,
-        y: Axis::Decades,
-        panels,
-    }
-}
-
 fn bandwidth_curve<'p>(
     name: String,
     style: usize,
@@ -60,7 +49,8 @@ pub(super) fn bandwidth((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let hidden = keys.len().saturating_sub(MOST_SERIES);
     keys.truncate(MOST_SERIES);
     let scopes = [Scope::Cpu, Scope::Node, Scope::Machine].into_iter();
-    let chart = bandwidth_chart(scopes.filter_map(|scope| bandwidth_panel(record, scope, &keys)).collect());
+    let chart =
+        LineChart::bandwidths(scopes.filter_map(|scope| bandwidth_panel(record, scope, &keys)).collect());
     let mut reading = "Each step down is a level that no longer holds the block; dotted lines mark the sizes that were \
                        found. Ribbons are 95 % intervals, hollow markers doubtful points. 1 GB is 10⁹ bytes, counted \
                        as STREAM does."
@@ -89,7 +79,7 @@ pub(crate) fn bandwidth_of_several(records: &[(usize, &str, &Record)]) -> Option
     let panels = panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS);
     let reading = "Where the curves lie over each other nothing changed; where they part, the step or the level shows what did. \
                    Ribbons are 95 % intervals, hollow markers doubtful points; each curve is the first run of its configuration.";
-    Drawn::of(&bandwidth_chart(panels.collect()), "comparison-bandwidth", reading)
+    Drawn::of(&LineChart::bandwidths(panels.collect()), "comparison-bandwidth", reading)
 }
 
 fn at_work(scope: Scope) -> &'static str {

@@ -8,8 +8,7 @@ use stats::{Interval, Order};
 
 use super::Source;
 use crate::draw::{
-    Axis as Scaling, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel,
-    Measure,
+    LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel, Measure,
 };
 use crate::naming;
 use crate::page::Drawn;
@@ -113,14 +112,8 @@ pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         let points = pair.centres.iter().step_by(every).map(point).collect();
         LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points }
     });
-    let chart = LineChart {
-        x_label: "seconds since the first exchange",
-        y_label: "offset, ns",
-        unit: " ns",
-        x: Scaling::Linear,
-        y: Scaling::Linear,
-        panels: vec![LinePanel::new("", series)],
-    };
+    let panel = LinePanel::new("", series);
+    let chart = LineChart::straight("seconds since the first exchange", "offset, ns", " ns", panel);
     let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
                    line; drift is a slope, and a step stays.";
     Drawn::of(&chart, name, reading)

@@ -4,7 +4,7 @@ use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
 use super::simulated;
-use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
+use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries};
 use crate::number;
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
@@ -153,14 +153,8 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
         let points = row.curve.iter().map(point).collect();
         LineSeries { name: row.remedy.name().to_owned(), style, points }
     });
-    let chart = LineChart {
-        x_label: "seconds",
-        y_label: "ahead of core 0, ms",
-        unit: " ms",
-        x: Axis::Linear,
-        y: Axis::Linear,
-        panels: vec![LinePanel::new("Ahead of core 0, ms", series)],
-    };
+    let panel = LinePanel::new("Ahead of core 0, ms", series);
+    let chart = LineChart::straight("seconds", "ahead of core 0, ms", " ms", panel);
     let reading =
         "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters.";
     Drawn::of(&chart, "simulated-drift", reading)

@@ -1,6 +1,5 @@
 //! A simulated memory: what a workaround costs, test by test, why, and how well the model knows its numbers.
 
-mod figures;
 mod fit;
 mod words;
 
@@ -10,8 +9,9 @@ use machine::Bytes;
 use models::memory::{BandwidthPoint, Row, Simulation, SurfaceCell};
 
 use super::simulated;
+use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries, Measure, SurfaceCell as Face, SurfaceChart};
 use crate::number;
-use crate::page::{Block, Cell, Page, Section, Table};
+use crate::page::{Block, Cell, Drawn, Page, Section, Table};
 
 /// Parts of an access that take less are left blank, in ns.
 const PART_LEAST_NS: f64 = 0.005;
@@ -125,26 +125,20 @@ fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
 fn surface(simulation: &Simulation, view: MemoryView) -> impl Iterator<Item = Section> {
     let section = move |on: bool| {
         let id = if on { "latency_on" } else { "latency_off" };
-        let ns = |cell: &SurfaceCell| Cell::known(Some(if on { cell.on_ns } else { cell.off_ns }));
-        let table = by_place(id, &simulation.surface, |cell| (cell.block_bytes, cell.stride_bytes), ns);
-        asked(view.surface, table, of_state(simulation, on))
+        asked(view.surface, by_place(id, &simulation.surface, on), of_state(simulation, on))
     };
     view.states().into_iter().filter_map(section)
 }
 
 /// A row for each block and a column for each stride.
-fn by_place<T>(
-    id: &'static str,
-    cells: &[T],
-    place: fn(&T) -> (Bytes, Bytes),
-    shown: impl Fn(&T) -> Cell,
-) -> Table {
-    let blocks: BTreeSet<Bytes> = cells.iter().map(|cell| place(cell).0).collect();
-    let strides: BTreeSet<Bytes> = cells.iter().map(|cell| place(cell).1).collect();
+fn by_place(id: &'static str, cells: &[SurfaceCell], on: bool) -> Table {
+    let blocks: BTreeSet<Bytes> = cells.iter().map(|cell| cell.block_bytes).collect();
+    let strides: BTreeSet<Bytes> = cells.iter().map(|cell| cell.stride_bytes).collect();
     let rows = Table::of(id, blocks).number("block", |block| *block);
     let columns = strides.into_iter().fold(rows, |rows, stride| {
         rows.number(stride.to_string(), |block| {
-            cells.iter().find(|cell| place(cell) == (*block, stride)).map(&shown)
+            let cell = cells.iter().find(|cell| (cell.block_bytes, cell.stride_bytes) == (*block, stride));
+            Cell::known(cell.map(|cell| if on { cell.on_ns } else { cell.off_ns }))
         })
     });
     columns.table()
@@ -158,10 +152,10 @@ fn of_state(simulation: &Simulation, on: bool) -> String {
 /// Curves and surfaces as pictures.
 fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
     let start =
-        Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, figures::bandwidth(simulation));
+        Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, bandwidth_curves(simulation));
     view.states().into_iter().fold(start, |section, on| {
         let name = if on { "simulated-surface-on" } else { "simulated-surface-off" };
-        section.figure(name, of_state(simulation, on), figures::surface(simulation, name, on))
+        section.figure(name, of_state(simulation, on), surface_figure(simulation, name, on))
     })
 }
 
@@ -181,4 +175,31 @@ fn where_time_goes(simulation: &Simulation) -> Option<Section> {
     });
     let table = columns.legend("A test that the workaround does not change has one row.");
     table.section("Where the time goes, ns per access").map(Section::detailed)
+}
+
+/// Bandwidth without and with the workaround in one panel.
+fn bandwidth_curves(simulation: &Simulation) -> Option<Drawn> {
+    let curve = |on: bool| {
+        let points = simulation.bandwidth.iter().map(|point| {
+            let value = if on { point.on_mb_per_s } else { point.off_mb_per_s } / 1e3;
+            LinePoint::exact(point.block_bytes.0 as f64, value)
+        });
+        let name = format!("{} {}", simulation.workaround, state(on));
+        LineSeries { name, style: usize::from(on), points: points.collect() }
+    };
+    let chart = LineChart::bandwidths(vec![LinePanel::new("One core, reading", [curve(false), curve(true)])]);
+    let reading = "Both curves are one until the block outgrows what the caches and the TLBs hold.";
+    Drawn::of(&chart, "simulated-bandwidth", reading)
+}
+
+/// The latency surface in one state.
+fn surface_figure(simulation: &Simulation, name: &str, on: bool) -> Option<Drawn> {
+    let cells = simulation.surface.iter().map(|cell| Face {
+        block_bytes: cell.block_bytes.0,
+        stride_bytes: cell.stride_bytes.0,
+        measure: Measure::exact(if on { cell.on_ns } else { cell.off_ns }),
+        level: cell.level.clone(),
+    });
+    let reading = "Latency of a chain of loads in rising order; height is logarithmic. Each face is coloured by the level that serves it.";
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
 }

@@ -1,14 +1,14 @@
 //! Simulated schedulers: what a placement policy gains by number of threads, beside what was published.
 
-mod figures;
 mod words;
 
 use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
 use stats::Interval;
 
 use super::simulated;
+use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries, Measure};
 use crate::number;
-use crate::page::{Cell, Page, Section, Table};
+use crate::page::{Cell, Drawn, Page, Section, Table};
 
 /// Numbers of threads on a first screen.
 const ROWS_FIRST: usize = 8;
@@ -21,13 +21,13 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         let title = format!("{threads} in pairs: partners in one {level} over partners in two");
         Section::new("packing", title).table(packing(found, machine.has_turbo()))
     });
-    let curve = figures::gain(simulation)
+    let picture = curve(simulation)
         .map(|(heading, drawn)| Section::new("curve", "").figure("simulated-gain", heading, Some(drawn)));
     let numbers = machine.numbers().into_iter();
     let sections = [
         gains(simulation).section(""),
         compared,
-        curve,
+        picture,
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
     ];
     let page = Page {
@@ -110,6 +110,62 @@ fn predicted(one: &JoinedNumber) -> String {
         None if one.published.threads.is_some() => "-".to_owned(),
         None => words::range(one.predicted_range_percent),
     }
+}
+
+/// The curve with its heading; none if there is nothing to draw.
+fn curve(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
+    let (heading, chart) = match &simulation.packing {
+        Some(found) => {
+            ("Packing partners over spreading them", packing_chart(found, simulation.machine.has_turbo()))
+        }
+        None => ("Gain by number of threads", gain_chart(&simulation.rows)),
+    };
+    let reading = "Above zero the policy is better. Ribbons are 95 % intervals of the runs.";
+    Some((heading, Drawn::of(&chart, "simulated-gain", reading)?))
+}
+
+type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
+
+fn gain_chart(rows: &[GainRow]) -> LineChart {
+    let curve = |value: fn(&GainRow) -> (f64, Interval)| -> Vec<(f64, f64, Interval)> {
+        rows.iter().map(|row| (row.threads as f64, value(row).0, value(row).1)).collect()
+    };
+    chart(
+        "threads",
+        "Gain, per cent",
+        vec![
+            ("over random", curve(|row| (row.gain_over_random_percent, row.gain_over_random_interval))),
+            ("over in-order", curve(|row| (row.gain_over_in_order_percent, row.gain_over_in_order_interval))),
+            (
+                "over kernel-like",
+                curve(|row| (row.gain_over_kernel_like_percent, row.gain_over_kernel_like_interval)),
+            ),
+        ],
+    )
+}
+
+fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
+    let exact = |x: f64, y: f64| (x, y, Interval { low: y, high: y });
+    let points = || packing.points.iter();
+    let with = points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent));
+    let mut curves = vec![(if has_turbo { "with turbo" } else { "gain" }, with.collect())];
+    if has_turbo {
+        let without =
+            points().map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent));
+        curves.push(("without", without.collect()));
+    }
+    chart("what a thread gains from its partner, per cent", "Packing over spreading, per cent", curves)
+}
+
+fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
+    let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
+        let point = |(x, value, ends)| LinePoint {
+            x,
+            measure: Measure { ends: Some(ends), ..Measure::exact(value) },
+        };
+        LineSeries { name: name.to_owned(), style, points: points.into_iter().map(point).collect() }
+    });
+    LineChart::straight(x_label, y_label, " %", LinePanel::new(y_label, series))
 }
 
 #[cfg(test)]
