@@ -214,7 +214,7 @@ fn legend(svg: &mut Svg, picture: &GraphPicture, x: f64) {
     for (index, class) in picture.classes().into_iter().enumerate() {
         let y = 50.0 + ROW * index as f64;
         svg.rectangle((x, y), (14.0, 14.0), &format!("fill=\"{}\" rx=\"3\"", series_colour(index)));
-        let links = if class == 1 { "1 link".to_owned() } else { format!("{class} links") };
+        let links = number::count(class as usize, "link");
         svg.text((x + 22.0, y + 11.5), "ink", Anchor::Start, &format!("{links} to the farthest"));
         let of = || far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
         let mut who = of().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");

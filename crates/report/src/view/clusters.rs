@@ -3,7 +3,8 @@
 use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
 use super::simulated;
-use crate::number::{UNKNOWN, short};
+use crate::interconnect;
+use crate::number::short;
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The run as a page.
@@ -58,14 +59,8 @@ fn of_published(simulation: &ClusterSimulation) -> String {
 fn of_fit(fit: &ClusterFit) -> String {
     match (&fit.mesh, fit.is_of_file) {
         (Some(mesh), true) => format!(
-            "The published matrix alone gives the same places: {} packages of {} by {} clusters, {} ns, {} more per column, {} per row, {} to other packages; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
-            mesh.packages,
-            mesh.columns,
-            mesh.rows,
-            short(mesh.base),
-            short(mesh.column_step),
-            mesh.row_step.map_or_else(|| UNKNOWN.to_owned(), short),
-            mesh.remote.map_or_else(|| UNKNOWN.to_owned(), short),
+            "The published matrix alone gives the same places: {}; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
+            interconnect::mesh(mesh, " ns"),
             fit.rms_ns,
             fit.max_percent
         ),

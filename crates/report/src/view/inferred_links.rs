@@ -8,7 +8,7 @@ use models::interconnect::{
 };
 
 use crate::figure::sockets;
-use crate::interconnect::{GraphPicture, node_links};
+use crate::interconnect::{self, GraphPicture, node_links};
 use crate::number;
 use crate::page::{Drawn, Page, Section, Statement, Tone};
 
@@ -208,7 +208,7 @@ fn explanation(inference: &Inference) -> String {
             format!("a level for each number of links: {}", named.join(", "))
         }
         Explanation::Mesh(mesh) if inference.members_are == Member::Cpus => of_mesh_of_groups(mesh, &value),
-        Explanation::Mesh(mesh) => of_mesh(mesh, &value),
+        Explanation::Mesh(mesh) => interconnect::mesh(mesh, &unit),
         Explanation::Groups { local, latencies, .. } => {
             let named: Vec<String> = latencies.iter().map(|latency| value(*latency)).collect();
             let own =
@@ -240,26 +240,6 @@ fn of_mesh_of_groups(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
         None => format!(
             "{columns} groups in a row: {neighbours} between neighbours; each further column adds {each}"
         ),
-    }
-}
-
-fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
-    let [base, each] = [mesh.base, mesh.column_step].map(value);
-    let (columns, rows) = (mesh.columns, mesh.rows);
-    let shape = match mesh.row_step.map(value) {
-        Some(row) => format!(
-            "{columns} by {rows} clusters: {base} of a cluster's own memory, {each} more per column, {row} more per row"
-        ),
-        None => {
-            format!("{columns} clusters in a row: {base} of a cluster's own memory, {each} more per step")
-        }
-    };
-    match mesh.remote.map(value) {
-        Some(remote) => format!(
-            "{} packages of {shape}; other packages {remote}, from which cluster their links leave does not show",
-            mesh.packages
-        ),
-        None => format!("one package of {shape}"),
     }
 }
 

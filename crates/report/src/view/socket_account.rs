@@ -30,8 +30,7 @@ pub fn socket_account_page(
     because.push(Statement::plain(words::why(account)));
     because.extend(flight_doubts(sockets).into_iter().map(Statement::doubt));
     because.push(Statement::faint(format!("Links: {links}.")));
-    let details =
-        Section::new("details", "What the model says besides").list(words::details(account, sockets));
+    let details = Section::new("details", "What the model says besides").list(words::details(account));
     Page {
         subject: format!("{cpus} of {from}, measured and predicted"),
         answer: gate_answer(gate),

@@ -3,6 +3,7 @@
 use machine::{CpuSet, NodeId};
 use record::{SocketSubject, Sockets, SubjectEquality};
 
+use crate::interconnect::numbered;
 use crate::{naming, number};
 
 /// CPUs that are named; of more, their number is given.
@@ -13,10 +14,7 @@ pub(super) fn nodes_words(sockets: &Sockets) -> Option<String> {
     let is_measured = |node: &NodeId| sockets.latency.iter().any(|one| one.node == *node);
     let (measured, left): (Vec<NodeId>, Vec<NodeId>) =
         sockets.machine_nodes.iter().copied().partition(is_measured);
-    let listed = |nodes: &[NodeId]| {
-        let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-        format!("{} {}", if nodes.len() == 1 { "node" } else { "nodes" }, numbers.join(", "))
-    };
+    let listed = |nodes: &[NodeId]| numbered("node", nodes.iter().map(|node| node.0));
     let mut of_all: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
     of_all.dedup();
     match (sockets.machine_nodes.len(), measured.len()) {
@@ -33,7 +31,7 @@ pub(super) fn nodes_words(sockets: &Sockets) -> Option<String> {
         (all, 0 | 1) => Some(format!(
             "Of {all} nodes only the memory of {} was measured: which memory is nearer, and which links there are, is unknown. The memory \
              of {} is none, may not be used, or was not reached in the time.",
-            if measured.is_empty() { "none".to_owned() } else { listed(&measured) },
+            listed(&measured),
             listed(&left)
         )),
         _ => Some(format!(

@@ -28,7 +28,7 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         Statement::plain(format!("Measured latencies by the distance that ACPI SLIT gives: {by}."))
     });
     let distances = Section::new("distances", "").stating(by_distance);
-    let why = account.map(|account| sentences(account, measured)).unwrap_or_default();
+    let why = account.map(|account| sentences(account)).unwrap_or_default();
     let why = Section::new("why", "Why, by one model of all CPUs").list(why);
     let more = [distances.filled(), why.filled()].into_iter().flatten();
     [verdict].into_iter().chain(measured_sockets::sections(measured, account)).chain(more).collect()

@@ -1,10 +1,10 @@
 //! What a run of linked sockets says, in words.
 
-use models::interconnect::{Alternative, Coherence, SocketRow, SocketSimulation};
-use stats::text::{capital, listed};
+use models::interconnect::{Coherence, SocketRow, SocketSimulation};
+use stats::text::capital;
 
-use crate::interconnect::{by_distance, links, stores_words};
-use crate::number::{self, UNKNOWN, short};
+use crate::interconnect::{alternative, by_distance, links, numbered};
+use crate::number::{self, short};
 use crate::page::Statement;
 
 /// Rounding of the model, below which sockets are alike, as a share.
@@ -21,12 +21,7 @@ fn classes(simulation: &SocketSimulation) -> Vec<(u32, Vec<&SocketRow>)> {
 }
 
 fn sockets(rows: &[&SocketRow]) -> String {
-    let names: Vec<String> = rows.iter().map(|row| row.socket.to_string()).collect();
-    match names.as_slice() {
-        [] => "no socket".to_owned(),
-        [one] => format!("socket {one}"),
-        several => format!("sockets {}", listed(several, "and")),
-    }
+    numbered("socket", rows.iter().map(|row| row.socket as u32))
 }
 
 /// Which sockets are slower, and by how much.
@@ -137,19 +132,9 @@ fn degeneracy(simulation: &SocketSimulation) -> Option<String> {
     if ratio < 1.0 + ALIKE_SHARE {
         return None;
     }
-    let reading = |one: &Alternative| {
-        let stores = stores_words(one);
-        format!(
-            "{} ns ({} to {}) with {} lines and {stores}",
-            one.hop_round_trip_ns.map_or_else(|| UNKNOWN.to_owned(), number::column),
-            short(one.fastest_ns),
-            short(one.slowest_ns),
-            one.outstanding_lines
-        )
-    };
-    let all: Vec<String> = simulation.degeneracy.iter().map(reading).collect();
+    let all: Vec<String> = simulation.degeneracy.iter().map(alternative).collect();
     Some(format!(
-        "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These costs of a link give the same bandwidths: {}. A measured latency would decide.",
+        "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These give the same bandwidths: {}. A measured latency would decide.",
         all.join("; ")
     ))
 }
