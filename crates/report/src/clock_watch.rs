@@ -233,7 +233,7 @@ fn counted(metrics: &ClockMetrics<'_>) -> [Family; 3] {
     let missed = summary.probes.saturating_sub(summary.usable).saturating_sub(summary.spared);
     let probes = [("usable", summary.usable), ("missed", missed), ("spared", summary.spared)];
     let probes = probes.map(|(result, count)| Sample::new([("result", result)], count as f64));
-    let cpu_s = Sample::alone(summary.cpu_share * summary.watched_s);
+    let cpu_s = Sample::new([], summary.cpu_share * summary.watched_s);
     let of_probes = "Probes by what they saw of the counters of two CPUs.";
     [
         Family::counter("events", "What happened to clocks since the watch began.").of(events),
@@ -248,13 +248,14 @@ fn states(metrics: &ClockMetrics<'_>) -> [Family; 4] {
     let synchronised = metrics.synchronised.map(|is| f64::from(u8::from(is)));
     let watched = "Share of the time in which counters were watched.";
     [
-        Family::gauge("watched_ratio", watched).of(metrics.summary.watched_share.map(Sample::alone)),
+        Family::gauge("watched_ratio", watched)
+            .of(metrics.summary.watched_share.map(|value| Sample::new([], value))),
         Family::gauge("last_probe_timestamp_seconds", "When the last probe was made.")
-            .of([Sample::alone(metrics.last_probe_s)]),
+            .of([Sample::new([], metrics.last_probe_s)]),
         Family::gauge("source_info", "The kernel's clock source.")
             .of([Sample::new([("clocksource", source)], 1.0)]),
         Family::gauge("synchronised", "Whether a daemon disciplines the kernel's clock.")
-            .of(synchronised.map(Sample::alone)),
+            .of(synchronised.map(|value| Sample::new([], value))),
     ]
 }
 

@@ -48,11 +48,6 @@ impl Sample {
     pub fn new<const N: usize>(labels: [(&'static str, &str); N], value: f64) -> Self {
         Self { labels: labels.map(|(name, text)| (name, text.to_owned())).into(), value }
     }
-
-    /// A sample without labels.
-    pub fn alone(value: f64) -> Self {
-        Self { labels: Vec::new(), value }
-    }
 }
 
 /// The families as text, each name behind the prefix.
@@ -207,7 +202,7 @@ mod tests {
             Family::counter("events", "What happened.").of([Sample::new([("kind", "step")], 2.0)]),
             Family::gauge("offset_seconds", "How far.")
                 .of([Sample::new([("cpu", "1"), ("of", "x\"} 1\n\\")], -1.5e-9)]),
-            Family::gauge("nothing", "Never written.").of([Sample::alone(f64::NAN)]),
+            Family::gauge("nothing", "Never written.").of([Sample::new([], f64::NAN)]),
         ];
         let text = metrics("sidestep_", families);
         check(&text);

@@ -7,8 +7,8 @@ use record::{
 use stats::Order;
 use stats::text::{signed_ends, signed_points};
 
-use crate::number;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::{naming, number};
 
 /// Entries of one program on a first screen.
 const ENTRIES_SHOWN: usize = 12;
@@ -215,14 +215,11 @@ fn averages(bill: &Bill) -> Table {
 
 /// Every setting over all programs.
 fn settings(bill: &Bill) -> Table {
-    let bills = &bill.programs;
-    let mut by_setting: Vec<(&str, Vec<(&ProgramBill, &BillEntry)>)> = Vec::new();
-    for (bill, entry) in bills.iter().flat_map(|bill| bill.entries.iter().map(move |entry| (bill, entry))) {
-        match by_setting.iter_mut().find(|(name, _)| *name == entry.setting) {
-            Some((_, all)) => all.push((bill, entry)),
-            None => by_setting.push((&entry.setting, vec![(bill, entry)])),
-        }
-    }
+    let entries = bill
+        .programs
+        .iter()
+        .flat_map(|one| one.entries.iter().map(move |entry| (entry.setting.as_str(), (one, entry))));
+    let mut by_setting = naming::grouped(entries);
     let rank = |name: &str| bill.settings.iter().position(|one| one.setting == name).unwrap_or(usize::MAX);
     by_setting.order_by_key(|(name, _)| rank(name));
     let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {

@@ -115,13 +115,10 @@ fn figure_of(source: Source<'_>, name: &'static str, title: &str, table: Table) 
 }
 
 fn findings_and_method(record: &Record) -> Vec<Section> {
-    let is_of_method = |finding: &record::Finding| finding.source.as_deref() == Some(findings::METHOD);
     let note = if record.findings.is_empty() {
         "None: nothing was judged, or nothing stood out.".to_owned()
-    } else if record.findings.iter().any(is_of_method) {
-        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
     } else {
-        return findings::section(record).into_iter().collect();
+        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
     };
     let note = Section::new("method", "").saying(Tone::Faint, note).of_report();
     findings::section(record).into_iter().chain([note]).collect()
@@ -175,19 +172,15 @@ fn titled(section: Section, title: &str) -> Section {
 /// Reading the time: its cost and whether counters agree.
 fn clocks(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let mut sections = Vec::new();
-    if let Some(cost) = &record.clock_cost {
-        let said = [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
-        let price = Section::new("clock-cost", "What does reading the time cost?");
-        sections.push(price.stating(said).of_report());
-    }
-    let gist = record.clock_cost.as_ref().and_then(clock_cost::gist).map(Statement::plain);
     // Of the same CPU those count that were measured for their cost.
     let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
     let is_new = |read: &&ClockRead| of_cost.iter().all(|one| (&one.name, one.cpu) != (&read.name, read.cpu));
     let reads = clock_cost::reads(of_cost.iter().chain(record.clocks.iter().filter(is_new)));
-    let reads = reads.section("Cost of reading the time");
-    sections.extend(reads.map(|reads| reads.stating(gist)));
+    let said = |cost| [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
+    let price = Section::new("clock-cost", "Cost of reading the time");
+    let price = price.stating(record.clock_cost.iter().flat_map(said));
+    let price = if reads.rows.is_empty() { price } else { price.table(reads) };
+    let mut sections: Vec<Section> = price.filled().into_iter().collect();
     sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {
         let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));

@@ -275,17 +275,3 @@ fn beside_published(cost: &ClockCost) -> Option<String> {
         first.source
     ))
 }
-
-/// The published read here and elsewhere, and how its cost grows with threads where it does, in a few words.
-pub(crate) fn gist(cost: &ClockCost) -> Option<String> {
-    let cycles = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?.counter_cycles?;
-    let others: Vec<String> = cost.published.iter().map(|row| format!("{:.0}", row.cycles)).collect();
-    let mut threads = cost.threads.iter().filter(|row| row.read == PUBLISHED_READ);
-    let does_grow = threads.clone().any(|row| row.verdict == ScalingVerdict::Grows);
-    let grows = if does_grow { format!(", {}", scaling(&mut threads)) } else { String::new() };
-    Some(format!(
-        "{PUBLISHED_READ} {} cycles (published {}){grows}",
-        number::column(cycles),
-        others.join(", ")
-    ))
-}
