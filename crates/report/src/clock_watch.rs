@@ -6,7 +6,7 @@ use record::{ClockEvent, ClockFault, ClockHappening, ClockPair, ClockWatchSummar
 
 use crate::escape::plain;
 use crate::export::{self, Family, Sample};
-use crate::number::{duration_ns, short};
+use crate::number::{duration_ns, joined, short};
 use crate::terminal::{Ink, Paper, Terminal};
 
 /// What happened, as a sentence without time.
@@ -116,9 +116,8 @@ fn reach(summary: &ClockWatchSummary) -> String {
         summary.unseen_drift_ppb.map(|ppb| format!("drift below {} ppb", short(ppb))),
         (share < 1.0).then(|| "whatever came and went in the rest".to_owned()),
     ];
-    let missed: Vec<String> = seen.into_iter().flatten().collect();
-    let missed =
-        if missed.is_empty() { String::new() } else { format!(" (not detectable: {})", missed.join(", ")) };
+    let missed = joined(seen.into_iter().flatten(), ", ");
+    let missed = if missed.is_empty() { missed } else { format!(" (not detectable: {missed})") };
     let advice = if summary.could_watch() {
         ""
     } else {

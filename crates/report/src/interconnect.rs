@@ -7,13 +7,13 @@ use std::fmt::Display;
 
 use models::interconnect::{Alternative, Mesh};
 use record::GateVerdict;
-use stats::text::{column, listed, short, span};
+use stats::text::{column, joined, listed, short, span};
 
 pub(crate) use graph::{GraphPicture, Reads, draw as draw_graph};
 
 /// `0-1 0-2`.
 pub(crate) fn node_links<N: Display>(links: &[[N; 2]]) -> String {
-    links.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
+    joined(links.iter().map(|[from, to]| format!("{from}-{to}")), " ")
 }
 
 /// What a gate says of all sockets.

@@ -4,7 +4,8 @@ pub(crate) use machine::counted as count;
 use machine::{Bytes, Hertz};
 use record::Quality;
 pub(crate) use stats::text::{
-    UNKNOWN, column, duration_ns, percent, plus_minus, scaled, short, signed_percent, significant,
+    UNKNOWN, column, duration_ns, first_few, joined, percent, plus_minus, scaled, short, signed_percent,
+    significant,
 };
 
 /// Bytes per second in decimal gigabytes, as STREAM counts.

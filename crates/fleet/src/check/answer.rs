@@ -2,7 +2,7 @@
 
 use machine::counted;
 use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict};
-use stats::text::signed_percent;
+use stats::text::{first_few, joined, signed_percent};
 
 use super::node::Node;
 use super::tables::Tables;
@@ -32,12 +32,8 @@ pub(super) fn sentence(check: &FleetCheck) -> String {
         FleetVerdict::Odd => {
             let rare = check.minorities.iter().filter(|one| is_rare(one)).count();
             let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states(rare)];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            if check.suspects.is_empty() {
-                format!("{nodes}: {}", parts.join("; "))
-            } else {
-                parts.join("; ")
-            }
+            let parts = joined(parts.into_iter().flatten(), "; ");
+            if check.suspects.is_empty() { format!("{nodes}: {parts}") } else { parts }
         }
     }
 }
@@ -57,10 +53,10 @@ fn suspects(suspects: &[FleetSuspect], nodes: &str) -> Option<String> {
         let count = suspects.iter().filter(|one| one.status == wanted).count();
         (count > 0).then(|| format!("{count} {}", status(wanted)))
     });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let counts = joined(counts.into_iter().flatten(), ", ");
     let by = signed_percent(first.worse_percent);
     let metrics = counted(first.metrics, "metric");
-    Some(format!("{} of {nodes}, first {} ({by} on {metrics})", counts.join(", "), first.node))
+    Some(format!("{counts} of {nodes}, first {} ({by} on {metrics})", first.node))
 }
 
 fn levels(levels: &[FleetLevel]) -> Option<String> {
@@ -74,15 +70,6 @@ fn levels(levels: &[FleetLevel]) -> Option<String> {
 
 fn states(rare: usize) -> Option<String> {
     (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")))
-}
-
-/// Names, the first few of them.
-fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
@@ -106,7 +93,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |names: &[&str], text: &str| {
         if !names.is_empty() {
-            notes.push(format!("{} {text}: {}", counted(names.len(), "node"), some(names)));
+            notes.push(format!("{} {text}: {}", counted(names.len(), "node"), first_few(names, NAMES)));
         }
     };
     note(&missing, "of the inventory without a check-up");

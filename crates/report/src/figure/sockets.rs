@@ -230,8 +230,7 @@ pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String
         let low = ns.iter().copied().reduce(f64::min)?;
         Some(format!("{distance}: {} ns", span(low, ns.iter().copied().fold(low, f64::max))))
     });
-    let texts = texts.collect::<Vec<String>>().join(", ");
-    (!texts.is_empty()).then_some(texts)
+    Some(number::joined(texts, ", ")).filter(|texts| !texts.is_empty())
 }
 
 /// Triad of a node's CPU in its own memory: `4.7 GB/s`; empty if it was not measured.

@@ -1,7 +1,6 @@
 //! A link graph as a picture: nodes coloured by how far their farthest node is, each with what its reads take.
 
 use std::f64::consts::TAU;
-use std::fmt::Write;
 
 use models::interconnect::Graph;
 
@@ -175,11 +174,8 @@ fn legend(svg: &mut Svg, picture: &GraphPicture, x: f64) {
         svg.rectangle((x, y), (14.0, 14.0), &format!("fill=\"{}\" rx=\"3\"", series_colour(index)));
         let links = number::count(class as usize, "link");
         svg.text((x + 22.0, y + 11.5), "ink", Anchor::Start, &format!("{links} to the farthest"));
-        let of = || far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
-        let mut who = of().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
-        if of().count() > NAMES_MAX {
-            let _ = write!(who, " and {} more", of().count() - NAMES_MAX);
-        }
+        let of = far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
+        let who = number::first_few(&of.collect::<Vec<_>>(), NAMES_MAX);
         svg.text((x + 22.0, y + 27.0), "dim small", Anchor::Start, &who);
     }
 }
@@ -201,8 +197,7 @@ fn title(picture: &GraphPicture, node: usize) -> String {
     let name = &picture.names[node];
     let Some(reads) = &picture.reads else { return format!("node {name}") };
     let of = |home: usize| Some(format!("{} in {}", picture.names[home], reads.text(node, home)?));
-    let all: Vec<String> = (0..picture.graph.nodes()).filter_map(of).collect();
-    format!("node {name}: reads {}", all.join(", "))
+    format!("node {name}: reads {}", number::joined((0..picture.graph.nodes()).filter_map(of), ", "))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn detection_limits(check: &ClockCheck) -> Option<String> {
             .map(|drift| format!("drift {} ppb within {:.1} s", number::column(drift.ppb), drift.in_s)),
         step.map(|step| format!("the counter counts in steps of {step:.0} ns")),
     ];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    Some(number::joined(parts.into_iter().flatten(), "; "))
 }
 
 /// All but the verdict.

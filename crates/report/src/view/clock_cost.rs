@@ -65,13 +65,13 @@ pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
     let source = cost.kernel.clocksource.as_deref().map(|source| format!("clock source {source}"));
     let rates = cost.counter_hz.zip(cost.counter_stated_hz).map(|(hz, stated_hz)| rates(hz, stated_hz));
     let rates = rates.map(|rates| format!("counter {rates}"));
-    let parts: Vec<String> =
-        cost.control.as_ref().map(control).into_iter().chain(source).chain(rates).collect();
+    let parts = [cost.control.as_ref().map(control), source, rates].into_iter().flatten();
+    let parts = number::joined(parts, "; ");
     let refused = cost.reads.iter().filter_map(|read| Some((read.refused.as_deref()?, brief(&read.name))));
     let doubts =
         naming::grouped(refused).into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
     (cost.because.iter().map(Statement::plain))
-        .chain((!parts.is_empty()).then(|| Statement::faint(parts.join("; "))))
+        .chain((!parts.is_empty()).then(|| Statement::faint(parts)))
         .chain(doubts.map(Statement::doubt))
         .chain(beside_published(cost).map(Statement::faint))
         .collect()
@@ -262,16 +262,14 @@ fn rounds(rows: &[RoundsSeen]) -> Option<Section> {
 fn beside_published(cost: &ClockCost) -> Option<String> {
     let read = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?;
     let figure = |published: &PublishedCost| format!("{} {:.0}", published.name, published.cycles);
-    let figures: Vec<String> = cost.published.iter().map(figure).collect();
     let first = cost.published.first()?;
     let counted_in = counter_cycles_name(&cost.reads);
     let by_counter = read.counter_cycles.map(|cycles| format!("{} {counted_in}", number::column(cycles)));
     let by_core = read.core_cycles.map(|cycles| format!("{} core cycles", number::column(cycles)));
-    let ours: Vec<String> = by_counter.into_iter().chain(by_core).collect();
     Some(format!(
         "{PUBLISHED_READ}: {} here; published: {} cycles ({})",
-        ours.join(", "),
-        figures.join(", "),
+        number::joined(by_counter.into_iter().chain(by_core), ", "),
+        number::joined(cost.published.iter().map(figure), ", "),
         first.source
     ))
 }

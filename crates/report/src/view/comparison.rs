@@ -51,8 +51,8 @@ fn candidates(table: &ComparisonTable) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn subject(table: &ComparisonTable) -> String {
-    let names: Vec<&str> = candidates(table).map(|(_, name)| name).collect();
-    format!("{} against {}", names.join(", "), baseline(table))
+    let names = number::joined(candidates(table).map(|(_, name)| name), ", ");
+    format!("{names} against {}", baseline(table))
 }
 
 /// The answer first: doubt, what memory and classes of rows did together, then the rows, then the controls.
@@ -300,7 +300,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
 
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
 fn spread_from(table: &ComparisonTable) -> Option<String> {
-    let sources: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
+    let sources = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
         .into_iter()
         .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
         .filter(|(_, rows)| *rows > 0)
@@ -313,9 +313,9 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
                 Some(earlier) => format!("earlier records: {} runs ({rows})", earlier.runs),
                 None => format!("{} ({rows})", one.name()),
             }
-        })
-        .collect();
-    (!sources.is_empty()).then(|| format!("spread between runs, from {}", sources.join(", ")))
+        });
+    let sources = number::joined(sources, ", ");
+    (!sources.is_empty()).then(|| format!("spread between runs, from {sources}"))
 }
 
 /// Bandwidth of the configurations over each other.
@@ -333,8 +333,8 @@ fn about(table: &ComparisonTable, arguments: &[String]) -> Vec<String> {
         let when = one.started_utc.as_ref().map_or_else(String::new, |when| format!(", from {when}"));
         format!("{}: {}, {}{when}", one.name, one.kind, machine::counted(one.runs, "run"))
     });
-    let words: Vec<String> = arguments.iter().map(|argument| shell_word(argument)).collect();
-    let again = (!words.is_empty()).then(|| format!("Compare again: sidestep {}", words.join(" ")));
+    let words = number::joined(arguments.iter().map(|argument| shell_word(argument)), " ");
+    let again = (!words.is_empty()).then(|| format!("Compare again: sidestep {words}"));
     configuration.chain(again).collect()
 }
 

@@ -157,8 +157,8 @@ pub(crate) fn dropped(counts: &PairCounts) -> String {
     let by = |DroppedPairs { guard, pairs }: &DroppedPairs| format!("{pairs} by {guard}");
     let kept =
         |LopsidedGuard { guard, .. }: &LopsidedGuard| format!("none by {guard}, which comes with a state");
-    let all: Vec<String> = counts.dropped.iter().map(by).chain(counts.lopsided.iter().map(kept)).collect();
-    if all.is_empty() { String::new() } else { format!(" (dropped: {})", all.join(", ")) }
+    let all = number::joined(counts.dropped.iter().map(by).chain(counts.lopsided.iter().map(kept)), ", ");
+    if all.is_empty() { all } else { format!(" (dropped: {all})") }
 }
 
 /// What the A/A control took back.

@@ -5,7 +5,7 @@ use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
 use crate::interconnect::node_links;
-use crate::number::UNKNOWN;
+use crate::number::{UNKNOWN, joined};
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// Roots of PCI on a first screen.
@@ -121,14 +121,13 @@ fn sources(links: &FirmwareLinks) -> Table {
 
 /// `0: 2, 1: 1`.
 fn by_node(graph: &FirmwareGraph, values: &[u32]) -> String {
-    let each = graph.nodes.iter().zip(values).map(|(node, value)| format!("{node}: {value}"));
-    each.collect::<Vec<_>>().join(", ")
+    joined(graph.nodes.iter().zip(values).map(|(node, value)| format!("{node}: {value}")), ", ")
 }
 
 fn claims(links: &FirmwareLinks) -> Table {
     let from = |claim: &MemoryClaim| match claim.initiators.as_slice() {
         [] => "the best initiators".to_owned(),
-        some => some.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        some => joined(some, ", "),
     };
     Table::of("memory", &links.claims)
         .number("node", |claim| claim.node)

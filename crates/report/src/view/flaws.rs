@@ -7,6 +7,7 @@ use stats::Order;
 
 use super::machine::headline;
 use crate::naming::word;
+use crate::number::{first_few, joined};
 use crate::page::{Page, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
@@ -71,10 +72,7 @@ fn requested(verdicts: &[&FlawVerdict]) -> String {
 }
 
 fn named(verdicts: &[&FlawVerdict]) -> String {
-    let names: Vec<&str> = verdicts.iter().take(NAMED).map(|one| one.id.as_str()).collect();
-    let more = verdicts.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.join(", ") + &more
+    first_few(&verdicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), NAMED)
 }
 
 /// The table of flaws, and what each witness says of those that deserve it.
@@ -137,8 +135,7 @@ fn counts(verdicts: &[FlawVerdict]) -> String {
         .map(|(count, name)| format!("{count} {name}"));
     let always = [Protection::Protected, Protection::NotAffected, Protection::Unknown]
         .map(|state| format!("{} {}", count(state), state.name()));
-    let each: Vec<String> = with_some.chain(always).collect();
-    format!("{} flaws in the catalogue: {}", verdicts.len(), each.join(", "))
+    format!("{} flaws in the catalogue: {}", verdicts.len(), joined(with_some.chain(always), ", "))
 }
 
 /// The least protected first; those that do not concern the machine only on demand, unless their workaround costs all the same.
@@ -232,10 +229,9 @@ pub fn flaw_index_page(flaws: &[&Flaw]) -> Page {
 pub fn population_page(counts: &Population, all: bool) -> Page {
     let mut common: Vec<(&String, &usize)> = counts.by_signature.iter().collect();
     common.order_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-    let most: Vec<String> =
-        common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
+    let most = common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}"));
     let kinds = counted(common.len(), "CPU signature");
-    let signatures = format!("{kinds} (family-model-stepping), most often {}", most.join(", "));
+    let signatures = format!("{kinds} (family-model-stepping), most often {}", joined(most, ", "));
     let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
     let doubts = [

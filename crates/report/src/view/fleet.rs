@@ -4,7 +4,7 @@ use record::{
     FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode, FleetRepeat, FleetRows,
     FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
 };
-use stats::text::percent;
+use stats::text::{joined, percent};
 
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure};
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
@@ -72,6 +72,11 @@ fn worst(worst: &[FleetDeviation]) -> Option<String> {
     Some(format!("most: {} {:+.1} %", first.metric, first.worse_percent))
 }
 
+/// What there is to say below a row.
+fn said(parts: [Option<String>; 4]) -> Option<String> {
+    Some(joined(parts.into_iter().flatten(), "; ")).filter(|text| !text.is_empty())
+}
+
 fn levels(levels: &[FleetLevel]) -> Table {
     let detail = |one: &&FleetLevel| {
         let tied = (!one.tied.is_empty())
@@ -82,8 +87,7 @@ fn levels(levels: &[FleetLevel]) -> Table {
                 one.confounded.join(", ")
             )
         });
-        let parts = [tied, confounded, one.repeat.as_ref().map(repeated), worst(&one.worst)];
-        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+        said([tied, confounded, one.repeat.as_ref().map(repeated), worst(&one.worst)])
     };
     Table::of("levels", levels)
         .prose("factor", |one| format!("{}={}", one.factor, one.level))
@@ -101,8 +105,7 @@ fn levels(levels: &[FleetLevel]) -> Table {
 fn suspects(suspects: &[FleetSuspect]) -> Table {
     let detail = |one: &&FleetSuspect| {
         let shared = (!one.shared.is_empty()).then(|| format!("all on {}", one.shared));
-        let parts = [shared, one.repeat.as_ref().map(repeated), worst(&one.worst)];
-        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+        said([None, shared, one.repeat.as_ref().map(repeated), worst(&one.worst)])
     };
     Table::of("suspects", suspects)
         .word("node", |one| &one.node)

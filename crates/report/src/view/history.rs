@@ -57,8 +57,7 @@ fn remarks(line: &HistoryLine, listing: &HistoryListing) -> Option<String> {
         line.doubts.first().map(|why| format!("noisy: {why}")),
         machine.map(|machine| format!("another machine: {} CPUs of {}", machine.cpus, machine.cpu)),
     ];
-    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
-    (!remarks.is_empty()).then(|| remarks.join("; "))
+    Some(number::joined(remarks.into_iter().flatten(), "; ")).filter(|remarks| !remarks.is_empty())
 }
 
 fn trends(listing: &HistoryListing) -> Table {
@@ -82,15 +81,15 @@ fn trends(listing: &HistoryListing) -> Table {
 /// Where a row changed its level, and what changed beside it; `None` if it did not.
 fn changes(trend: &HistoryTrend) -> Option<String> {
     let change = |change: &record::HistoryChange| {
-        let facts: Vec<String> = change.facts.iter().map(fact).collect();
-        let beside = match facts.as_slice() {
-            [] => "no fact changed at the same time".to_owned(),
-            facts => format!("at the same time, which is no proof: {}", facts.join("; ")),
+        let facts = number::joined(change.facts.iter().map(fact), "; ");
+        let beside = if facts.is_empty() {
+            "no fact changed at the same time".to_owned()
+        } else {
+            format!("at the same time, which is no proof: {facts}")
         };
         format!("{} {:+.1} %: {beside}", change.started_utc, change.percent)
     };
-    let changes: Vec<String> = trend.changes.iter().map(change).collect();
-    (!changes.is_empty()).then(|| changes.join("; "))
+    (!trend.changes.is_empty()).then(|| number::joined(trend.changes.iter().map(change), "; "))
 }
 
 fn fact(fact: &FactDifference) -> String {

@@ -80,7 +80,7 @@ fn group_sentence(inference: &Inference, level: &GroupLevel) -> String {
     let within = if are_of_kinds(level) {
         let kinds = level.sizes.iter();
         let kinds = kinds.map(|of| said(of.groups, size(of.size, of.size), "", of.level, of.within));
-        kinds.collect::<Vec<_>>().join("; ") + &alone
+        number::joined(kinds, "; ") + &alone
     } else {
         said(groups.len(), size(least, most), &alone, level.level, level.within)
     };
@@ -148,9 +148,9 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
             format!("{} (probability {})", node_links(&inference.edges), probability(inference.probability));
         facts.push((name, text));
         let far = inference.nodes.iter().zip(&inference.eccentricities);
-        let far: Vec<String> = far.map(|(node, far)| format!("{node}: {far}")).collect();
+        let far = number::joined(far.map(|(node, far)| format!("{node}: {far}")), ", ");
         if !far.is_empty() {
-            facts.push(("farthest", format!("{} (links to the farthest node)", far.join(", "))));
+            facts.push(("farthest", format!("{far} (links to the farthest node)")));
         }
     }
     facts.push(("model", explanation(inference)));
@@ -204,16 +204,16 @@ fn explanation(inference: &Inference) -> String {
             said
         }
         Explanation::Levels { levels } => {
-            let named: Vec<String> = levels.iter().map(|level| value(*level)).collect();
-            format!("a level for each number of links: {}", named.join(", "))
+            let named = number::joined(levels.iter().map(|level| value(*level)), ", ");
+            format!("a level for each number of links: {named}")
         }
         Explanation::Mesh(mesh) if inference.members_are == Member::Cpus => of_mesh_of_groups(mesh, &value),
         Explanation::Mesh(mesh) => interconnect::mesh(mesh, &unit),
         Explanation::Groups { local, latencies, .. } => {
-            let named: Vec<String> = latencies.iter().map(|latency| value(*latency)).collect();
+            let named = number::joined(latencies.iter().map(|latency| value(*latency)), ", ");
             let own =
                 local.map_or_else(String::new, |local| format!("{} of a node's own memory; ", value(local)));
-            format!("{own}groups, from the innermost outwards: {}", named.join(", "))
+            format!("{own}groups, from the innermost outwards: {named}")
         }
         Explanation::Flat { local: Some(local), remote: Some(remote) }
             if (remote - local).abs() > f64::EPSILON =>

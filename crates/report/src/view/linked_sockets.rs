@@ -95,8 +95,7 @@ fn pictures(simulation: &SocketSimulation) -> Section {
 fn fit(fit: &SocketFit) -> Section {
     let percent = |value: f64| Cell::shown(format!("{value:.2} %"), value);
     let values = |form: &FormFit| {
-        let values = form.parameters.iter().map(|one| number::significant(one.value, 4));
-        values.collect::<Vec<_>>().join(", ")
+        number::joined(form.parameters.iter().map(|one| number::significant(one.value, 4)), ", ")
     };
     let table = Table::of("forms", &fit.forms)
         .word("latency is", |form| format!("{}{}", form.formula, if form.is_ours { " *" } else { "" }))
@@ -111,9 +110,8 @@ fn fit(fit: &SocketFit) -> Section {
         ));
     let transfers = fit.transfers.iter().map(|Transfer { from, to, rows, max_percent }| {
         let rows = rows.iter();
-        let rows: Vec<String> =
-            rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s)).collect();
-        let rows = rows.join(", ");
+        let rows = rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s));
+        let rows = number::joined(rows, ", ");
         format!("A fit to {from} alone predicts for {to}: {rows} MB/s; {max_percent:.1} % off at most.")
     });
     let title = format!("Fit to {} published numbers of {}", fit.published, fit.machines.join(" and "));

@@ -11,7 +11,7 @@ use super::{inferred_links, socket_account};
 use crate::figure::Figure;
 use crate::figure::sockets::{self as figures, kernels};
 use crate::naming;
-use crate::number::{column, gigabytes, percent};
+use crate::number::{column, gigabytes, joined, percent};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
@@ -103,9 +103,9 @@ pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
     said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(Statement::faint));
     let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
     let stand_for = stand_for.map(|subject| format!("{} for {}", subject.cpu, subject.stands_for));
-    let stand_for: Vec<String> = stand_for.take(PLACES_SHOWN).collect();
+    let stand_for = joined(stand_for.take(PLACES_SHOWN), "; ");
     if !stand_for.is_empty() {
-        said.push(Statement::faint(format!("Measured CPUs stand for others: {}.", stand_for.join("; "))));
+        said.push(Statement::faint(format!("Measured CPUs stand for others: {stand_for}.")));
     }
     said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(Statement::doubt));
     said
@@ -193,7 +193,7 @@ fn alike(sockets: &Sockets) -> Table {
         .equality
         .iter()
         .map(|of| format!("{} ±{} over {} rounds", of.quantity, percent(of.aa_half_width), of.rounds));
-    let noise = noise.collect::<Vec<_>>().join("; ");
+    let noise = joined(noise, "; ");
     Table::of("alike", sockets.equality.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row))))
         .word("quantity", |(of, _)| &of.quantity)
         .number("CPU", |(_, row)| row.cpu)

@@ -6,7 +6,7 @@ use record::{AaControl, Failures, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutc
 use stats::{Order, Verdict};
 
 use crate::naming::word;
-use crate::number::{count, percent, short};
+use crate::number::{count, joined, percent, short};
 use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::cells;
 use crate::view::experiment::dropped;
@@ -192,8 +192,8 @@ fn not_placed(found: &PlaceOutcome) -> Option<Statement> {
     let some = |number: usize, noun: &str| (number > 0).then(|| count(number, noun));
     let pinned =
         some(found.apart_threads, "thread").map(|all| format!("{all} pinned by the program, left alone"));
-    let reasons: Vec<String> = some(idle, "idle thread").into_iter().chain(pinned).collect();
-    (!reasons.is_empty()).then(|| Statement::faint(format!("Not placed: {}.", reasons.join("; "))))
+    let reasons = joined(some(idle, "idle thread").into_iter().chain(pinned), "; ");
+    (!reasons.is_empty()).then(|| Statement::faint(format!("Not placed: {reasons}.")))
 }
 
 #[cfg(test)]

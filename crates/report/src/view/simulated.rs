@@ -1,7 +1,7 @@
 //! What the pages of all simulated machines share: what they are called, and where their numbers come from.
 
 use models::FITTED;
-use stats::text::capital;
+use stats::text::{capital, joined};
 
 use crate::page::{Page, Section, Statement};
 
@@ -25,17 +25,14 @@ pub(super) fn page(title: &str, numbers: Vec<[String; 3]>, mut page: Page) -> Pa
 /// Which numbers were fitted, assumed or are unknown, from their names and sources.
 fn grounds(numbers: &[[String; 3]]) -> Statement {
     let of = |start: &str| {
-        let names: Vec<&str> = numbers
-            .iter()
-            .filter(|[_, _, source]| source.starts_with(start))
-            .map(|[name, ..]| name.as_str())
-            .collect();
-        (!names.is_empty()).then(|| format!("{start}: {}", names.join(", ")))
+        let those = numbers.iter().filter(|[_, _, source]| source.starts_with(start));
+        let names = joined(those.map(|[name, ..]| name), ", ");
+        (!names.is_empty()).then(|| format!("{start}: {names}"))
     };
-    let kinds: Vec<String> = [FITTED, ASSUMED, UNKNOWN].into_iter().filter_map(of).collect();
+    let kinds = joined([FITTED, ASSUMED, UNKNOWN].into_iter().filter_map(of), "; ");
     Statement::faint(if kinds.is_empty() {
         "Every number of the machine has a source.".to_owned()
     } else {
-        capital(&format!("{}; the machine file gives the reasons.", kinds.join("; ")))
+        capital(&format!("{kinds}; the machine file gives the reasons."))
     })
 }

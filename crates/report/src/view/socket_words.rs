@@ -78,16 +78,16 @@ pub(super) fn likeness_words(sockets: &Sockets) -> String {
         let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
         format!("{} within ±{}", of.quantity, number::percent(farthest))
     });
-    std::iter::once(subjects_words(sockets)).chain(within).collect::<Vec<_>>().join(", ")
+    number::joined(std::iter::once(subjects_words(sockets)).chain(within), ", ")
 }
 
 /// `latency 15.1 to 17.0 % longer on CPUs 0,12; triad 13.9 to 15.2 % longer on CPUs 0,12`
 pub(super) fn asymmetry_words(sockets: &Sockets) -> String {
     let of = |of: &SubjectEquality| {
-        let texts: Vec<String> = [1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)).collect();
-        (!texts.is_empty()).then(|| format!("{} {}", of.quantity, texts.join(", ")))
+        let texts = number::joined([1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)), ", ");
+        (!texts.is_empty()).then(|| format!("{} {texts}", of.quantity))
     };
-    sockets.equality.iter().filter_map(of).collect::<Vec<_>>().join("; ")
+    number::joined(sockets.equality.iter().filter_map(of), "; ")
 }
 
 /// The CPUs that take longer than the others (or shorter, by the sign) beyond doubt, and by how much at least and at most.

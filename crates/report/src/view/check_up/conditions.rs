@@ -94,7 +94,7 @@ fn repeating(provenance: &Provenance, takes_seed: bool) -> String {
     let seed = [String::from("--seed"), provenance.seed.to_string()];
     let seed = if is_seeded || !takes_seed { &[][..] } else { &seed };
     let words = options.iter().chain(seed).chain(program).map(|word| shell_word(word));
-    [String::from("sidestep")].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    number::joined([String::from("sidestep")].into_iter().chain(words), " ")
 }
 
 #[cfg(test)]

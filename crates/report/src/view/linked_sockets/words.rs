@@ -72,7 +72,7 @@ fn broadcast(simulation: &SocketSimulation) -> String {
         "{RULE}: {} away from {} ({}), {} from {}. Each further link costs {} ns there and back.",
         links(*far),
         sockets(far_rows),
-        whom.collect::<Vec<_>>().join(", "),
+        number::joined(whom, ", "),
         links(*near),
         sockets(near_rows),
         short(simulation.hop_round_trip_ns)
@@ -132,10 +132,9 @@ fn degeneracy(simulation: &SocketSimulation) -> Option<String> {
     if ratio < 1.0 + ALIKE_SHARE {
         return None;
     }
-    let all: Vec<String> = simulation.degeneracy.iter().map(alternative).collect();
     Some(format!(
         "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These give the same bandwidths: {}. A measured latency would decide.",
-        all.join("; ")
+        number::joined(simulation.degeneracy.iter().map(alternative), "; ")
     ))
 }
 
@@ -144,7 +143,6 @@ fn likeness(simulation: &SocketSimulation) -> Option<String> {
     if alike.graphs < 2 || simulation.coherence != Coherence::Broadcast {
         return None;
     }
-    let far: Vec<String> = simulation.rows.iter().map(|row| row.eccentricity.to_string()).collect();
     let (equal, identified) = match alike.same_eccentricities {
         1 => (
             "this one alone has".to_owned(),
@@ -161,6 +159,6 @@ fn likeness(simulation: &SocketSimulation) -> Option<String> {
         "Of the {} to connect {} {equal} the farthest sockets {} links away{similar}: {identified}.",
         machine::counted(alike.graphs, "way"),
         machine::counted(simulation.rows.len(), "socket"),
-        far.join(", ")
+        number::joined(simulation.rows.iter().map(|row| row.eccentricity), ", ")
     ))
 }

@@ -48,7 +48,7 @@ fn identified(report: &FitReport) -> Vec<String> {
         known.numbers,
         known.rank,
         known.fitted.len(),
-        known.fitted.iter().map(within).collect::<Vec<_>>().join(", ")
+        number::joined(known.fitted.iter().map(within), ", ")
     )];
     if known.rank_with_outstanding_lines <= known.rank {
         let pairs = known.outstanding_lines.iter().map(|one| {
@@ -57,7 +57,7 @@ fn identified(report: &FitReport) -> Vec<String> {
         });
         said.push(format!(
             "Only the combination of outstanding_lines and startup_lines is determined. Best pairs: {}.",
-            pairs.collect::<Vec<_>>().join("; ")
+            number::joined(pairs, "; ")
         ));
     }
     said.extend(rival(report));

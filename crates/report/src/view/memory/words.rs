@@ -48,9 +48,9 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
         let lost = short(-change_percent(row));
         format!("{} loses {lost} % ({} to {} MB/s)", row.name, short(row.off), short(row.on))
     });
-    let costs: Vec<String> = chain.into_iter().chain(stream).collect();
+    let costs = number::joined(chain.into_iter().chain(stream), "; ");
     if !costs.is_empty() {
-        return Statement::look(format!("With {workaround} {}.", costs.join("; ")));
+        return Statement::look(format!("With {workaround} {costs}."));
     }
     if own_rows(simulation).next().is_none() {
         return Statement::doubt(format!(
@@ -145,11 +145,10 @@ fn stream(row: &Row) -> Option<String> {
 
 fn unchanged(simulation: &Simulation) -> Option<String> {
     let rows = own_rows(simulation).filter(|row| change_percent(row).abs() < UNCHANGED_PERCENT);
-    let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+    let names = number::joined(rows.map(|row| &row.name), ", ");
     (!names.is_empty()).then(|| {
         format!(
-            "Unchanged within {UNCHANGED_PERCENT} %: {}. What fits the caches also fits the TLBs, so no page walks occur.",
-            names.join(", ")
+            "Unchanged within {UNCHANGED_PERCENT} %: {names}. What fits the caches also fits the TLBs, so no page walks occur."
         )
     })
 }

@@ -4,7 +4,7 @@ use record::{PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, S
 use stats::{Interval, Order};
 
 use super::thread_name;
-use crate::number::{count, short};
+use crate::number::{count, joined, short};
 use crate::page::{Cell, Table};
 
 /// Pairs listed; --json has all.
@@ -126,9 +126,7 @@ pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> Table {
         .number(("process", 3), |region| region.pid)
         .word(("from", 4), |region| format!("{:#x}", region.start))
         .number(("size", 2), |region| Cell::size(machine::Bytes(region.bytes)))
-        .prose("threads: reads + writes", |region| {
-            region.users.iter().map(user).collect::<Vec<_>>().join(", ")
-        })
+        .prose("threads: reads + writes", |region| joined(region.users.iter().map(user), ", "))
         .number("falsely shared lines", |region| region.false_shared_lines.len())
         .table()
 }

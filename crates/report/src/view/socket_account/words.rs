@@ -78,11 +78,8 @@ fn by_snoops(account: &SocketAccount) -> String {
             nodes(far_rows)
         );
     }
-    let whom = far_rows
-        .iter()
-        .filter_map(|row| Some(format!("{} for {}", row.farthest.first()?, row.node?)))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let whom = far_rows.iter().filter_map(|row| Some(format!("{} for {}", row.farthest.first()?, row.node?)));
+    let whom = number::joined(whom, ", ");
     let triad = |rows: &[&AccountRow]| rows.iter().find_map(|row| row.triad_predicted_mb_per_s);
     let lost = triad(near_rows).zip(triad(far_rows)).map_or_else(String::new, |(fast, slow)| {
         format!(" and get {} less bandwidth", number::percent(1.0 - slow / fast))
@@ -99,11 +96,10 @@ fn by_snoops(account: &SocketAccount) -> String {
 fn by_levels(levels: &[f64]) -> String {
     let Some((own, rest)) = levels.split_first() else { return String::new() };
     let further = rest.iter().zip(1..).map(|(ns, hops)| format!("{} ns over {}", short(*ns), links(hops)));
-    let further: Vec<String> = further.collect();
     format!(
         "A node's own memory takes {} ns at every node: reads do not wait for far nodes, as with a probe filter or a directory. Other memory takes {}.",
         short(*own),
-        further.join(", ")
+        number::joined(further, ", ")
     )
 }
 
@@ -146,7 +142,7 @@ fn law(account: &SocketAccount) -> Option<String> {
 }
 
 fn degeneracy(account: &SocketAccount) -> Option<String> {
-    let all: Vec<String> = account.degeneracy.iter().map(alternative).collect();
+    let all = number::joined(account.degeneracy.iter().map(alternative), "; ");
     let decided = if account.lines.is_some() {
         "Here the latency is measured and the loop allocates, which fixes C; as reads take longer under load than idle, C is at least that."
     } else {
@@ -154,8 +150,7 @@ fn degeneracy(account: &SocketAccount) -> Option<String> {
     };
     (!all.is_empty()).then(|| {
         format!(
-            "Bandwidths alone fix lines over latency (C / L), not both: {} give the same triads. {decided}",
-            all.join("; ")
+            "Bandwidths alone fix lines over latency (C / L), not both: {all} give the same triads. {decided}"
         )
     })
 }
