@@ -141,7 +141,7 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
 
 fn minorities(tables: &Tables) -> Vec<FleetMinority> {
     let minority = |one: &Minority| FleetMinority {
-        kind: one.kind.to_owned(),
+        kind: one.kind.clone(),
         id: one.id.clone(),
         stratum: one.stratum,
         state: one.state.clone(),

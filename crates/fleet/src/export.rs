@@ -2,23 +2,14 @@
 
 use std::fmt::Write;
 
-use record::{FleetCheck, FleetStatus, FleetSuspect};
+use record::{FleetCheck, FleetStatus, FleetSuspect, word};
 
 use crate::confirm::is_word;
-
-/// A status as other programs read it.
-pub const fn status_word(status: FleetStatus) -> &'static str {
-    match status {
-        FleetStatus::Suspect => "suspect",
-        FleetStatus::Confirmed => "confirmed",
-        FleetStatus::NotSeenAgain => "not_seen_again",
-    }
-}
 
 /// How far a node stands out, and how far that is known.
 pub fn suspect_text(one: &FleetSuspect) -> String {
     let FleetSuspect { worse_percent, metrics, of_metrics, status, .. } = one;
-    format!("{}: {worse_percent:+.1} % on {metrics} of {of_metrics} metrics", status_word(*status))
+    format!("{}: {worse_percent:+.1} % on {metrics} of {of_metrics} metrics", word(status))
 }
 
 /// Lines that take confirmed nodes out of Slurm, for an administrator to run. What is only suspect stands as a comment.

@@ -33,6 +33,17 @@ pub enum FleetStatus {
     NotSeenAgain,
 }
 
+impl FleetStatus {
+    /// `not seen again`
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Suspect => "suspect",
+            Self::Confirmed => "confirmed",
+            Self::NotSeenAgain => "not seen again",
+        }
+    }
+}
+
 /// Where in the fleet a node is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

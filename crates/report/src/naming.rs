@@ -1,9 +1,8 @@
 //! How results are called: one name per series, whoever shows it.
 
 use machine::{Bytes, CpuId, CpuSet};
+pub(crate) use record::word;
 use record::{Scope, StreamResult};
-use serde::Serialize;
-use serde_json::Value;
 
 /// `triad AVX2`, `triad AVX2 non-temporal`: kernel, instruction set and kind of store.
 pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
@@ -56,14 +55,6 @@ pub(crate) fn workers(
         (Scope::Node, _, Some(node)) => format!("node {node} (CPUs {cpus})"),
         (Scope::Machine, ..) => format!("all (CPUs {cpus})"),
         _ => format!("CPUs {cpus}"),
-    }
-}
-
-/// The word of a kind, as it stands in documents.
-pub(crate) fn word(kind: &impl Serialize) -> String {
-    match serde_json::to_value(kind) {
-        Ok(Value::String(word)) => word,
-        _ => String::new(),
     }
 }
 

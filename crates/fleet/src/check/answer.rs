@@ -38,20 +38,11 @@ pub(super) fn sentence(check: &FleetCheck) -> String {
     }
 }
 
-/// `suspect`, or what repeats have shown.
-fn status(status: FleetStatus) -> &'static str {
-    match status {
-        FleetStatus::Suspect => "suspect",
-        FleetStatus::Confirmed => "confirmed",
-        FleetStatus::NotSeenAgain => "not seen again",
-    }
-}
-
 fn suspects(suspects: &[FleetSuspect], nodes: &str) -> Option<String> {
     let first = suspects.first()?;
-    let counts = [FleetStatus::Confirmed, FleetStatus::Suspect, FleetStatus::NotSeenAgain].map(|wanted| {
-        let count = suspects.iter().filter(|one| one.status == wanted).count();
-        (count > 0).then(|| format!("{count} {}", status(wanted)))
+    let counts = [FleetStatus::Confirmed, FleetStatus::Suspect, FleetStatus::NotSeenAgain].map(|status| {
+        let count = suspects.iter().filter(|one| one.status == status).count();
+        (count > 0).then(|| format!("{count} {}", status.words()))
     });
     let counts = joined(counts.into_iter().flatten(), ", ");
     let by = signed_percent(first.worse_percent);

@@ -53,13 +53,14 @@ pub fn fleet_check_page(found: &FleetCheck) -> Page {
     }
 }
 
-/// A status in a word.
+/// A status, and how it is meant.
 fn status(status: FleetStatus) -> (Tone, &'static str) {
-    match status {
-        FleetStatus::Suspect => (Tone::Doubt, "suspect"),
-        FleetStatus::Confirmed => (Tone::Look, "confirmed"),
-        FleetStatus::NotSeenAgain => (Tone::Good, "not seen again"),
-    }
+    let tone = match status {
+        FleetStatus::Suspect => Tone::Doubt,
+        FleetStatus::Confirmed => Tone::Look,
+        FleetStatus::NotSeenAgain => Tone::Good,
+    };
+    (tone, status.words())
 }
 
 fn repeated(repeat: &FleetRepeat) -> String {
