@@ -7,7 +7,6 @@ mod answer;
 mod factors;
 mod gathered;
 mod node;
-mod places;
 mod repeats;
 mod stratum;
 mod tables;
@@ -126,7 +125,7 @@ fn families(tables: &Tables) -> Vec<String> {
 }
 
 fn nodes(tables: &Tables) -> Vec<FleetNode> {
-    let places = places::places(&tables.nodes);
+    let places = node::places(&tables.nodes);
     let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
         node: node.name.clone(),
         run_id: node.run_id.clone(),

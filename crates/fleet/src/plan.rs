@@ -3,10 +3,8 @@
 //! Every node is named, one job each: arrays of jobs measured some nodes twice and others never. Nodes of one rack are measured a few
 //! at a time, as a rack under load at once heats and feeds itself, and in random order. The node that fails stops no other.
 
-mod ansible;
-mod kubernetes;
+mod engines;
 mod node_list;
-mod slurm;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -121,9 +119,9 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
         }
     }
     match plan.engine {
-        Engine::Slurm => Ok(slurm::script(plan)),
-        Engine::Ansible => Ok(ansible::playbook(plan)),
-        Engine::Kubernetes => kubernetes::jobs(plan),
+        Engine::Slurm => Ok(engines::slurm(plan)),
+        Engine::Ansible => Ok(engines::ansible(plan)),
+        Engine::Kubernetes => engines::kubernetes(plan),
     }
 }
 

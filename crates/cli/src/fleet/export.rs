@@ -6,7 +6,7 @@ use anyhow::ensure;
 use clap::Args;
 use experiments::history::seconds_of_utc;
 use fleet::check::is_rare;
-use fleet::export::suspect_text;
+use fleet::confirm::suspect_text;
 use host::live::write_atomically;
 use record::{FleetCheck, FleetNode, FleetStatus, FleetSuspect, word};
 use report::{Family, Sample, TestCase, TestResult, TestSuite};
@@ -45,7 +45,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<Outcome> {
     write(prometheus, &|| metrics(&found))?;
     write(junit, &|| self::junit(&found))?;
     if *slurm_drain {
-        output::print_lines(&fleet::export::slurm_drain(&found))?;
+        output::print_lines(&fleet::confirm::slurm_drain(&found))?;
     }
     Ok(Outcome::Done)
 }

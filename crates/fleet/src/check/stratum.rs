@@ -7,7 +7,7 @@ use stats::{
 
 use super::node::Node;
 use super::tables::Tables;
-use super::{ALIKE, ALL_METRICS, FEWEST_NODES, places, repeats};
+use super::{ALIKE, ALL_METRICS, FEWEST_NODES, node, repeats};
 
 /// Metrics named of each finding.
 const WORST: usize = 5;
@@ -284,7 +284,7 @@ impl<'t> Judged<'t> {
     /// The nearest of these places, those in the same rack first.
     fn nearest(&self, check: &FleetCheck, place: usize, others: &[usize]) -> Vec<usize> {
         let of = |place: usize| &check.nodes[self.nodes[place]].place;
-        let key = |other: &usize| (places::distance(of(place), of(*other)), *other);
+        let key = |other: &usize| (node::distance(of(place), of(*other)), *other);
         let mut near: Vec<usize> = others.iter().copied().filter(|other| *other != place).collect();
         if near.len() > MATCHED {
             near.select_nth_unstable_by_key(MATCHED, key);
