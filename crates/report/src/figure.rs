@@ -1,5 +1,6 @@
 //! The figures of a report: what each shows, from which results, and why it is missing when it is.
 
+mod graph;
 mod memory;
 mod pairs;
 pub(crate) mod sockets;
@@ -9,6 +10,7 @@ use record::{Record, Sockets};
 
 use crate::page::Drawn;
 use crate::plan;
+pub(crate) use graph::{GraphPicture, Reads};
 pub(crate) use memory::bandwidth_of_several;
 
 /// What figures are drawn from: a record, and what the models make of its measured sockets.

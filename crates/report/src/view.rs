@@ -1,5 +1,6 @@
 //! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
 
+mod baseline;
 mod bill;
 mod cells;
 pub(crate) mod check_up;
@@ -12,8 +13,6 @@ pub(crate) mod experiment;
 mod firmware_links;
 pub(crate) mod flaws;
 mod fleet;
-mod guard;
-mod history;
 pub(crate) mod inferred_links;
 mod linked_sockets;
 pub(crate) mod machine;
@@ -29,6 +28,7 @@ mod socket_words;
 mod toggles;
 mod workloads;
 
+pub use baseline::{guard_baseline_page, guard_page, history_page};
 pub use bill::bill_page;
 pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
@@ -40,8 +40,6 @@ pub use experiment::experiment_page;
 pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
 pub use flaws::{flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::{fleet_check_page, fleet_rows_page};
-pub use guard::{guard_baseline_page, guard_page};
-pub use history::history_page;
 pub use inferred_links::inferred_links_page;
 pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;

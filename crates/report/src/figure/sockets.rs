@@ -6,8 +6,8 @@ use models::interconnect::{Explanation, Graph, SocketAccount};
 use record::{NodeBandwidth, NodeLatency, Sockets};
 use stats::text::span;
 
+use super::graph::{self, GraphPicture, Reads};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure};
-use crate::interconnect::{self, GraphPicture, Reads};
 use crate::page::{Drawn, Table};
 use crate::{naming, number};
 
@@ -26,7 +26,7 @@ pub(crate) fn links(sockets: &Sockets, account: Option<&SocketAccount>, name: &s
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
-    Drawn { svg: interconnect::draw_graph(picture, name), reading: picture.reading() }
+    Drawn { svg: graph::draw(picture, name), reading: picture.reading() }
 }
 
 /// A row per reader: what its reads of each home take, measured and predicted; none without a graph.

@@ -3,7 +3,7 @@
 use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
 use super::simulated;
-use crate::interconnect;
+use super::socket_words;
 use crate::number::short;
 use crate::page::{Cell, Page, Section, Statement, Table};
 
@@ -60,7 +60,7 @@ fn of_fit(fit: &ClusterFit) -> String {
     match (&fit.mesh, fit.is_of_file) {
         (Some(mesh), true) => format!(
             "The published matrix alone gives the same places: {}; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
-            interconnect::mesh(mesh, " ns"),
+            socket_words::mesh(mesh, " ns"),
             fit.rms_ns,
             fit.max_percent
         ),

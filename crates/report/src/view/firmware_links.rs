@@ -4,7 +4,7 @@ use machine::Bytes;
 use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
-use crate::interconnect::node_links;
+use super::socket_words::node_links;
 use crate::number::{UNKNOWN, joined};
 use crate::page::{Cell, Page, Section, Statement, Table};
 

@@ -7,8 +7,9 @@ use models::interconnect::{
     Explanation, Graph, GroupLevel, Inference, LevelName, Member, Mesh, Unit, Verdict,
 };
 
+use super::socket_words::{self, node_links};
+use crate::figure::GraphPicture;
 use crate::figure::sockets;
-use crate::interconnect::{self, GraphPicture, node_links};
 use crate::number;
 use crate::page::{Drawn, Page, Section, Statement, Tone};
 
@@ -208,7 +209,7 @@ fn explanation(inference: &Inference) -> String {
             format!("a level for each number of links: {named}")
         }
         Explanation::Mesh(mesh) if inference.members_are == Member::Cpus => of_mesh_of_groups(mesh, &value),
-        Explanation::Mesh(mesh) => interconnect::mesh(mesh, &unit),
+        Explanation::Mesh(mesh) => socket_words::mesh(mesh, &unit),
         Explanation::Groups { local, latencies, .. } => {
             let named = number::joined(latencies.iter().map(|latency| value(*latency)), ", ");
             let own =

@@ -5,8 +5,9 @@ mod words;
 use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
 
 use super::simulated;
+use super::socket_words::node_links;
 use crate::figure::sockets;
-use crate::interconnect::{GraphPicture, Reads, node_links};
+use crate::figure::{GraphPicture, Reads};
 use crate::number::{self, UNKNOWN};
 use crate::page::{Cell, Page, Section, Table};
 

@@ -6,8 +6,7 @@ use models::interconnect::SocketAccount;
 use record::{GateVerdict, SocketGate, Sockets};
 use stats::text::capital;
 
-use super::socket_words::flight_doubts;
-use crate::interconnect::{node_links, verdict_words};
+use super::socket_words::{flight_doubts, node_links, verdict_words};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 

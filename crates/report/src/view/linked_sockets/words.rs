@@ -3,9 +3,9 @@
 use models::interconnect::{Coherence, SocketRow, SocketSimulation};
 use stats::text::capital;
 
-use crate::interconnect::{alternative, by_distance, links, numbered};
 use crate::number::{self, short};
 use crate::page::Statement;
+use crate::view::socket_words::{alternative, by_distance, links, numbered};
 
 /// Rounding of the model, below which sockets are alike, as a share.
 const ALIKE_SHARE: f64 = 1e-6;

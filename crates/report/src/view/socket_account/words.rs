@@ -6,8 +6,8 @@ use models::Misses;
 use models::interconnect::{AccountRow, Explanation, Mesh, SocketAccount};
 use stats::text::capital;
 
-use crate::interconnect::{self, alternative, by_distance, links, numbered};
 use crate::number::{self, short};
+use crate::view::socket_words::{self, alternative, by_distance, links, numbered};
 
 /// CPUs named in a sentence; --json has all.
 const CPUS_NAMED: usize = 24;
@@ -40,7 +40,7 @@ pub(super) fn why(account: &SocketAccount) -> String {
 fn of_mesh(mesh: &Mesh) -> String {
     format!(
         "The nodes are clusters of a die, {}. No cluster's own memory is nearer than another's, so clusters are alike.",
-        interconnect::mesh(mesh, " ns")
+        socket_words::mesh(mesh, " ns")
     )
 }
 
