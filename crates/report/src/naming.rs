@@ -1,6 +1,6 @@
 //! How results are called: one name per series, whoever shows it.
 
-use machine::{Bytes, CpuId, CpuSet};
+use machine::{CpuId, CpuSet};
 pub(crate) use record::word;
 use record::{Scope, StreamResult};
 
@@ -79,9 +79,4 @@ pub(crate) fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) ->
         }
     }
     groups
-}
-
-/// `2 MiB pages`.
-pub(crate) fn pages(page_bytes: Bytes) -> String {
-    format!("{page_bytes} pages")
 }

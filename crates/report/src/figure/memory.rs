@@ -120,9 +120,8 @@ pub(super) fn surface((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
     });
     let reading = format!(
-        "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
-         slowest level of its corners, found from the surface itself, not from what the machine claims.",
-        naming::pages(page)
+        "Load-to-use latency of a random chain with {page} pages; height is logarithmic. Each face is coloured by the \
+         slowest level of its corners, found from the surface itself, not from what the machine claims."
     );
     Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
 }
@@ -163,7 +162,7 @@ pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         let mut of: Vec<&WalkPoint> = points.iter().filter(|point| point.page_bytes == *page).collect();
         of.order_by_key(|point| point.pages);
         let point = |p: &&WalkPoint| LinePoint::measured(p.pages as f64, p.delta_ns, &p.spread, |ns| ns);
-        LineSeries { name: naming::pages(*page), style, points: of.iter().map(point).collect() }
+        LineSeries { name: format!("{page} pages"), style, points: of.iter().map(point).collect() }
     });
     let marks = (record.levels.tlbs.iter())
         .map(|tlb| Mark { x: tlb.entries as f64, label: format!("L{} TLB {}", tlb.level, tlb.entries) });

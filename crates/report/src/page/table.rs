@@ -6,11 +6,14 @@ use std::borrow::Cow;
 use machine::{Bytes, CpuId};
 use serde::Serialize;
 use serde_json::Value;
-use stats::{Interval, text};
+use stats::{Interval, Order, text};
 
 use super::{Block, Page, Section, Tone};
 use crate::escape::{csv_text, plain};
 use crate::number;
+
+/// Of more rows than this a table may show those with the largest numbers.
+const LARGEST_MAX: usize = 64;
 
 /// A table; rows hold a cell for each column.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +42,7 @@ impl Table {
     pub(crate) fn of<R>(id: &'static str, rows: impl IntoIterator<Item = R>) -> Rows<R> {
         let rows: Vec<R> = rows.into_iter().collect();
         let table = Self::empty(id, rows.len());
-        Rows { rows, table }
+        Rows { rows, table, cut_from: None }
     }
 
     fn empty(id: &'static str, rows: usize) -> Self {
@@ -80,6 +83,22 @@ impl Table {
 pub(crate) struct Rows<R> {
     rows: Vec<R>,
     table: Table,
+    /// Of so many rows only the largest are left.
+    cut_from: Option<usize>,
+}
+
+impl<R> Rows<&R> {
+    /// The rows whose number is one; of many those with the largest, which the legend says.
+    pub(crate) fn largest(mut self, value: fn(&R) -> f64) -> Self {
+        self.rows.retain(|row| value(row).is_finite());
+        if self.rows.len() > LARGEST_MAX {
+            self.cut_from = Some(self.rows.len());
+            self.rows.order_by(|a, b| value(b).total_cmp(&value(a)));
+            self.rows.truncate(LARGEST_MAX);
+        }
+        self.table.rows.truncate(self.rows.len());
+        self
+    }
 }
 
 impl<R> Rows<R> {
@@ -128,7 +147,11 @@ impl<R> Rows<R> {
 
     /// The meaning of the header, and the table.
     pub(crate) fn legend(self, text: impl Into<String>) -> Table {
-        Table { legend: Some(text.into()), ..self.table }
+        let mut legend = text.into();
+        if let Some(all) = self.cut_from {
+            legend += &format!(" The {LARGEST_MAX} largest of {all}; all: sidestep show --csv RECORD");
+        }
+        Table { legend: Some(legend), ..self.table }
     }
 
     /// The table, for programs alone.

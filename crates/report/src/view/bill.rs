@@ -131,15 +131,9 @@ fn together(bill: &ProgramBill) -> Option<String> {
     let adds_up = beyond.interval.low <= 0.0 && 0.0 <= beyond.interval.high;
     let words =
         if adds_up { "the parts add up" } else { "the parts do not add up: some settings act on each other" };
-    Some(format!(
-        "All recommended changes at once: {:.1} % [{:.1}, {:.1}]; beyond the sum of the parts {:+.1} % [{:+.1}, {:+.1}]: {words}.",
-        joint.cost_percent,
-        joint.interval.low,
-        joint.interval.high,
-        beyond.cost_percent,
-        beyond.interval.low,
-        beyond.interval.high
-    ))
+    let beyond = format!("{} % {}", signed_points(beyond.cost_percent), signed_ends(beyond.interval));
+    let joint = format!("{} % {}", signed_points(joint.cost_percent), signed_ends(joint.interval));
+    Some(format!("All recommended changes at once: {joint}; beyond the sum of the parts {beyond}: {words}."))
 }
 
 /// Runs that failed although others in the same state worked, or those with all recommended changes.

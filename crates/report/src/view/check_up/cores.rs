@@ -8,43 +8,33 @@ use record::{CheckedLoop, Compute, Record, WakePoint};
 use crate::naming;
 use crate::number;
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::cells::{largest, measured};
+use crate::view::cells::measured;
 
 /// What CPUs cost each other: the same loop on both.
 pub(super) fn sharing(record: &Record) -> Table {
     let topology = &record.machine.topology;
     let legend = "Time of a loop on the first CPU while the second runs the same, over its time alone. 1 where the \
                   kernel names something in common, or more than 1 where it names nothing, is a finding.";
-    largest(
-        "sharing",
-        &record.cores.sharing,
-        |pair| pair.slowdown,
-        legend,
-        |rows| {
-            rows.word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
-                .word(("kernel says: in common", 1), |pair| claim(topology, pair.a, pair.b))
-                .word("loop on both", |pair| naming::words(&pair.resource))
-                .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
-        },
-    )
+    Table::of("sharing", &record.cores.sharing)
+        .largest(|pair| pair.slowdown)
+        .word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
+        .word(("kernel says: in common", 1), |pair| claim(topology, pair.a, pair.b))
+        .word("loop on both", |pair| naming::words(&pair.resource))
+        .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
+        .legend(legend)
 }
 
 /// What a loop of one class costs one of another.
 pub(super) fn unlike(record: &Record) -> Table {
     let legend = "The same for unlike loops, of the nearest pairs: what a program of one kind loses beside one of \
                   another.";
-    largest(
-        "unlike",
-        &record.cores.unlike,
-        |pair| pair.slowdown,
-        legend,
-        |rows| {
-            rows.word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
-                .word("loop", |pair| naming::words(&pair.class))
-                .word("beside", |pair| naming::words(&pair.beside))
-                .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
-        },
-    )
+    Table::of("unlike", &record.cores.unlike)
+        .largest(|pair| pair.slowdown)
+        .word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
+        .word("loop", |pair| naming::words(&pair.class))
+        .word("beside", |pair| naming::words(&pair.beside))
+        .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
+        .legend(legend)
 }
 
 /// The smallest thing that two CPUs share, as the kernel says.
@@ -72,19 +62,13 @@ pub(super) fn waking(record: &Record) -> Table {
         let text = format!("{} {}", number::duration_ns(point.ns), number::plus_minus(point.ns, ends));
         Cell::within(text, point.ns, ends)
     };
-    let legend = "From the call to the first instruction of the sleeping thread.";
-    largest(
-        "wake",
-        &record.cores.wake,
-        |point| point.ns,
-        legend,
-        |rows| {
-            rows.word("CPUs", |point| format!("{} wakes {}", point.waker, point.sleeper))
-                .number("after idling", |point| duration(point.idle_us * 1e3, point.idle_us))
-                .number("median", |point| median(point))
-                .number(("90 % within", 1), |point| duration(point.p90_ns, point.p90_ns))
-        },
-    )
+    Table::of("wake", &record.cores.wake)
+        .largest(|point| point.ns)
+        .word("CPUs", |point| format!("{} wakes {}", point.waker, point.sleeper))
+        .number("after idling", |point| duration(point.idle_us * 1e3, point.idle_us))
+        .number("median", |point| median(point))
+        .number(("90 % within", 1), |point| Cell::duration(point.p90_ns))
+        .legend("From the call to the first instruction of the sleeping thread.")
 }
 
 /// The clock of each core, and compute loops.

@@ -3,7 +3,7 @@
 use record::{Area, ClockVerdict, Finding, Quality, Record, Scope, Severity};
 use stats::Order;
 
-use super::findings;
+use super::{findings, memory};
 use crate::number;
 use crate::page::{Status, Tone};
 use crate::view::clock_cost::USUAL_READ;
@@ -55,7 +55,7 @@ fn status(record: &Record, area: Area, name: &'static str) -> Option<Status> {
     }
     let mut numbers = match area {
         Area::Run | Area::Flaws => Vec::new(),
-        Area::Memory => memory(record),
+        Area::Memory => of_memory(record),
         Area::Cores => cores(record),
         Area::Clocks => clocks(record),
         Area::Noise => noise(record),
@@ -96,7 +96,7 @@ fn praise(found: &[&Finding]) -> Vec<String> {
     words.iter().filter(|(id, _)| is_good(id)).map(|(_, word)| (*word).to_owned()).collect()
 }
 
-fn memory(record: &Record) -> Vec<String> {
+fn of_memory(record: &Record) -> Vec<String> {
     let farthest = record.levels.caches.last().filter(|level| level.ns.is_finite());
     let latency = farthest.map(|level| {
         let whose = if level.name == "memory" { String::new() } else { format!("{} ", level.name) };
@@ -166,14 +166,14 @@ fn steal(record: &Record) -> Option<String> {
 fn phrase(record: &Record, finding: &Finding) -> String {
     let is_open = finding.severity == Severity::Inconclusive;
     let short = match finding.id.as_str() {
-        "thp-off-cost" => {
-            huge_page_gain(record).map(|gain| format!("random access pays {gain} without huge pages"))
-        }
-        "huge-page-gain" if is_open => {
-            Some(huge_page_gain(record).map_or("gain of huge pages not measured".to_owned(), |gain| {
-                format!("gain of huge pages undetermined: {gain}")
-            }))
-        }
+        "thp-off-cost" => memory::huge_page_gain(&record.levels)
+            .map(|gain| format!("random access pays {gain} without huge pages")),
+        "huge-page-gain" if is_open => Some(
+            memory::huge_page_gain(&record.levels)
+                .map_or("gain of huge pages not measured".to_owned(), |gain| {
+                    format!("gain of huge pages undetermined: {gain}")
+                }),
+        ),
         "busy-machine" => others(record),
         "steal-high" => steal(record),
         "clock-counters" if is_open => {
@@ -200,16 +200,6 @@ fn phrase(record: &Record, finding: &Finding) -> String {
         _ => None,
     };
     short.unwrap_or_else(|| finding.text.clone())
-}
-
-/// `42 % [32, 57]`
-fn huge_page_gain(record: &Record) -> Option<String> {
-    let gain = record.levels.huge_page_gain?;
-    let ends = record
-        .levels
-        .huge_page_interval
-        .map_or_else(String::new, |interval| format!(" {:.0}", interval.map(|end| end * 100.0)));
-    Some(format!("{}{ends}", number::percent(gain)))
 }
 
 /// `CPU 1 takes 91.5 µs to wake`, after the idle time from which it takes longest.

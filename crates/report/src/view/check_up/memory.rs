@@ -2,7 +2,8 @@
 
 use machine::Bytes;
 use record::{Level, Levels, LoadedLatency, Record, Scope, StreamResult};
-use stats::{Interval, Order};
+use stats::Order;
+use stats::text::percent_within;
 
 use crate::naming;
 use crate::number::{self, gigabytes};
@@ -15,8 +16,6 @@ const LEVELS_FIRST: usize = 4;
 const LEVELS_CLAIMED_MAX: u8 = 4;
 /// More CPUs than this are told by their extremes and median.
 const CPU_ROWS: usize = 6;
-/// A gain of huge pages that is of no practical matter, as a share. `diagnosis` judges by the same.
-const SMALL_GAIN: f64 = 0.05;
 
 /// Caches and memory as found, the table of the first screen; `None` without any.
 pub(super) fn levels(record: &Record) -> Option<Section> {
@@ -114,26 +113,16 @@ fn translation(levels: &Levels) -> Option<Section> {
         .number(("claimed", 1), |row| row.2)
         .number(("a miss adds", "ns"), |row| row.3.clone())
         .legend("entries: by timing alone; claimed: by CPUID");
-    let section =
-        Section::new("translation", "Address translation").stating(page_gain(levels).map(Statement::plain));
+    let gain =
+        huge_page_gain(levels).map(|gain| format!("added time of random access without huge pages: {gain}"));
+    let section = Section::new("translation", "Address translation").stating(gain.map(Statement::plain));
     if table.rows.is_empty() { section.filled() } else { Some(section.table(table)) }
 }
 
-/// What random access costs without huge pages; `undetermined` where the interval holds neither a gain that matters nor none.
-fn page_gain(levels: &Levels) -> Option<String> {
+/// What random access takes more without huge pages: `42 % [32, 57]`.
+pub(super) fn huge_page_gain(levels: &Levels) -> Option<String> {
     let gain = levels.huge_page_gain?;
-    let is_small = |share: f64| share.abs() <= SMALL_GAIN;
-    let is_settled = |i: Interval| i.low > SMALL_GAIN || (is_small(i.low) && is_small(i.high));
-    let is_open = levels.huge_page_interval.is_some_and(|interval| !is_settled(interval));
-    let ends = levels
-        .huge_page_interval
-        .map_or_else(String::new, |i| format!(" [{}, {}]", number::percent(i.low), number::percent(i.high)));
-    let value = format!("{}{}{ends}", if gain < 0.0 { "" } else { "+" }, number::percent(gain));
-    Some(if is_open {
-        format!("time of random access without huge pages: undetermined ({value})")
-    } else {
-        format!("time of random access without huge pages: {value}")
-    })
+    Some(levels.huge_page_interval.map_or_else(|| number::percent(gain), |ends| percent_within(gain, ends)))
 }
 
 /// What was found and is not believed first: what was not found may be looked up.

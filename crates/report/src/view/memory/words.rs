@@ -71,7 +71,6 @@ pub(super) fn details(simulation: &Simulation) -> Vec<String> {
     said.extend(own_rows(simulation).filter_map(stream));
     said.extend(unchanged(simulation));
     said.extend(hardest(simulation));
-    said.extend(simulation.rows.iter().filter_map(|row| boards(simulation, row)));
     said
 }
 
@@ -167,17 +166,5 @@ fn hardest(simulation: &Simulation) -> Option<String> {
             short(added / 0.5),
             short(added)
         )
-    })
-}
-
-/// Which boards a row compares, where they are two.
-fn boards(simulation: &Simulation, row: &Row) -> Option<String> {
-    let title = |name: &str| {
-        let board = simulation.boards.iter().find(|board| board.name == name);
-        board.map_or_else(|| name.to_owned(), |board| board.title.clone())
-    };
-    (row.board_off != row.board_on).then(|| {
-        let [off, on] = [&row.board_off, &row.board_on].map(|name| title(name));
-        format!("{} compares two boards: off is the {off}; on is the {on}.", row.name)
     })
 }
