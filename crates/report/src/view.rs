@@ -48,7 +48,7 @@ pub use memory::{MemoryView, memory_page};
 pub use place::place_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;
-pub use selftest::{SelftestReport, selftest_page};
+pub use selftest::selftest_page;
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use workloads::{

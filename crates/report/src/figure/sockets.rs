@@ -1,6 +1,8 @@
 //! The figures of sockets and nodes: links, latency and bandwidth by CPU and node; and the distances of firmware beside what was
 //! measured.
 
+use std::collections::BTreeSet;
+
 use machine::{CpuId, Machine, NodeId};
 use models::interconnect::{Explanation, Graph, SocketAccount};
 use record::{NodeBandwidth, NodeLatency, Sockets};
@@ -73,7 +75,14 @@ fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) 
 
 /// Whether the memory of no second node was measured.
 pub(crate) fn is_one_node(sockets: &Sockets) -> bool {
-    Places::of(sockets).nodes.len() < 2
+    nodes(sockets).len() < 2
+}
+
+/// The nodes whose memory was measured.
+pub(crate) fn nodes(sockets: &Sockets) -> Vec<NodeId> {
+    let latency = sockets.latency.iter().map(|one| one.node);
+    let nodes: BTreeSet<NodeId> = latency.chain(sockets.bandwidth.iter().map(|one| one.node)).collect();
+    nodes.into_iter().collect()
 }
 
 /// Rows and columns of what was measured: CPUs with their nodes, and nodes.
@@ -85,16 +94,12 @@ struct Places {
 
 impl Places {
     fn of(sockets: &Sockets) -> Self {
-        let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
-        nodes.extend(sockets.bandwidth.iter().map(|one| one.node));
-        nodes.sort_unstable();
-        nodes.dedup();
         let name = |subject: &record::SocketSubject| {
             subject.node.map_or_else(|| subject.cpu.to_string(), |node| format!("{} (n{node})", subject.cpu))
         };
         Self {
             cpus: sockets.subjects.iter().map(|subject| subject.cpu).collect(),
-            nodes,
+            nodes: nodes(sockets),
             rows: sockets.subjects.iter().map(name).collect(),
         }
     }

@@ -1,10 +1,11 @@
 //! Cells that several pages share: measured values with their doubts, and what was judged of a row.
 
-use record::{Better, ComparisonRow, LineTransfer, Spread};
+use machine::NodeId;
+use record::{Better, ComparisonRow, LineTransfer, LoadedLatency, Spread};
 use stats::{Verdict, text};
 
 use crate::naming;
-use crate::number;
+use crate::number::{self, gigabytes};
 use crate::page::{Cell, Table, Tone};
 
 /// A measured value with its doubts, its uncertainty and its interval.
@@ -30,6 +31,28 @@ pub(super) fn lines(transfers: &[LineTransfer]) -> Table {
         .word("by", |pair| naming::words(&pair.protocol))
         .number(("one way", "ns"), |pair| measured(pair.ns, &pair.spread))
         .legend("Half of a round trip.")
+}
+
+/// What a chain of loads takes while other CPUs stream, in the memory of a node where one was chosen.
+pub(super) fn loaded<'r>(points: impl IntoIterator<Item = (Option<NodeId>, &'r LoadedLatency)>) -> Table {
+    let others = |one: &LoadedLatency| !one.loading.is_empty();
+    let traffic = |one: &LoadedLatency| {
+        let (rate, ends) = (gigabytes(one.load_bytes_per_s), one.load_interval.map(gigabytes));
+        others(one).then(|| Cell::between(rate, ends))
+    };
+    Table::of("loaded", points)
+        .number("node", |(node, _)| node.map(|node| node.0))
+        .word("chases", |(_, one)| format!("CPU {}", one.cpu))
+        .word(
+            "others stream",
+            |(_, one)| if others(one) { naming::cpus(&one.loading) } else { "none".to_owned() },
+        )
+        .number(("block", 3), |(_, one)| one.block_bytes)
+        .number(("page", 4), |(_, one)| one.page_bytes)
+        .number(("their traffic", "GB/s", 1), |(_, one)| traffic(one))
+        .number(("overlapped windows", 5), |(_, one)| one.overlapped_windows)
+        .number(("latency", "ns"), |(_, one)| measured(one.ns, &one.spread))
+        .legend("One chain in random order while other CPUs stream.")
 }
 
 /// Whether a row is called slower or faster.

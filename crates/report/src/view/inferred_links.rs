@@ -26,9 +26,10 @@ pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
         subject: format!("{subject}, from {from}"),
         answer: answer(inference),
         because: groups(inference),
-        sections: (sections(inference).into_iter())
-            .chain([Section::new("links", "").figure("inferred-links", "Links", picture(inference))])
-            .collect(),
+        sections: vec![
+            section(inference),
+            Section::new("links", "").figure("inferred-links", "Links", picture(inference)),
+        ],
         about: vec![format!("graphs and arrangements examined: {}", inference.examined)],
         ..Page::default()
     }
@@ -56,8 +57,8 @@ fn groups(inference: &Inference) -> Vec<Statement> {
 }
 
 /// The rest of what is known, for this page and for that of measured sockets.
-pub(super) fn sections(inference: &Inference) -> Vec<Section> {
-    vec![Section::new("inference", "").facts(inference_facts(inference))]
+pub(super) fn section(inference: &Inference) -> Section {
+    Section::new("inference", "").facts(inference_facts(inference))
 }
 
 /// `2 groups of 48 CPUs (share a cache): 46.6 ns within, 134 ns between; clear, 2.6 times`.

@@ -2,14 +2,14 @@
 
 use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
-use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, SubjectRow};
+use record::{Concurrency, SocketVerdict, Sockets, SubjectRow};
 use stats::text::capital;
 
-use super::cells::{lines, margined};
+use super::cells::{lines, loaded, margined};
 use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
 use crate::figure::Figure;
-use crate::figure::sockets::{self as figures, kernels};
+use crate::figure::sockets::{self as figures, kernels, nodes};
 use crate::naming;
 use crate::number::{column, gigabytes, joined, percent};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
@@ -41,7 +41,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
         (!sockets.equality.is_empty()).then(|| alike.table(self::alike(sockets))),
         Section::new("reasons", "More reasons").list(hidden.to_vec()).filled(),
         requests(sockets).section("Outstanding cache-line requests"),
-        loaded(sockets).section("Latency under load"),
+        loaded(sockets.loaded.iter().map(|one| (Some(one.node), &one.point))).section("Latency under load"),
         together(sockets).section("Triad of several CPUs together"),
         lines(&sockets.line_transfer).section("Line transfer between two CPUs"),
         inference
@@ -51,7 +51,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
     [figures(sockets, account), memory]
         .into_iter()
         .chain(details.into_iter().flatten().map(Section::detailed))
-        .chain(inference.into_iter().flat_map(inferred_links::sections))
+        .chain(inference.map(inferred_links::section))
         .chain(sockets.gate.iter().flat_map(socket_account::reasons))
         .collect()
 }
@@ -109,14 +109,6 @@ pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
     }
     said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(Statement::doubt));
     said
-}
-
-/// The nodes whose memory was measured.
-fn nodes(sockets: &Sockets) -> Vec<NodeId> {
-    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
 }
 
 /// What a CPU measured in the memory of one node: latency, then a bandwidth for each loop.
@@ -216,20 +208,6 @@ fn requests(sockets: &Sockets) -> Table {
         .number("node", |one| one.node.0)
         .word("kernel", |one| naming::words(&one.kernel))
         .number("lines of 64 B", |one| lines(one))
-        .table()
-}
-
-/// Idle latency of each node, and what it becomes.
-fn loaded(sockets: &Sockets) -> Table {
-    let is_idle = |one: &NodeLoadedLatency| one.point.loading.is_empty();
-    Table::of("loaded", &sockets.loaded)
-        .number("node", |one| one.node.0)
-        .number("CPU", |one| one.point.cpu)
-        .word("while these CPUs also load memory", |one| {
-            if is_idle(one) { "none (idle)".to_owned() } else { one.point.loading.to_string() }
-        })
-        .number(("their load", "GB/s"), |one| (!is_idle(one)).then(|| gigabytes(one.point.load_bytes_per_s)))
-        .number(("latency", "ns"), |one| margined(one.point.ns, &one.point.spread, |ns| ns))
         .table()
 }
 

@@ -1,6 +1,6 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
-use record::{Area, ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use record::{Area, ClockVerdict, Finding, Record, Scope, Severity};
 use stats::Order;
 
 use super::{findings, memory};
@@ -182,36 +182,10 @@ fn phrase(record: &Record, finding: &Finding) -> String {
         "cpus-unequal" if is_open => Some("equality of CPUs undetermined".to_owned()),
         "sockets-unequal" if is_open => Some("equality of sockets undetermined".to_owned()),
         "wake-slow" if is_open => Some("slow wake-ups undetermined".to_owned()),
-        "wake-slow" => slowest_wake(record),
-        "unconverged-cells" if is_open => Some(unstable_share(record)),
-        "doubtful-conditions" => record.guards.doubts.first().map(|doubt| {
-            let (what, numbers) = doubt.split_once(": ").unwrap_or((doubt, ""));
-            if numbers.is_empty() { what.to_owned() } else { format!("{what}; {numbers}") }
-        }),
-        "neighbours" => record.neighbours.as_ref().and_then(|neighbours| {
-            let (_, number) = neighbours.shows.first()?.split_once(": ")?;
-            let epochs: Vec<String> = neighbours.at_work.iter().map(ToString::to_string).collect();
-            let (of, plural) = (record.epochs.len(), if epochs.len() == 1 { "" } else { "s" });
-            Some(format!("neighbours in epoch{plural} {} of {of}: {number}", epochs.join(", ")))
-        }),
         id if is_open => {
             id.strip_prefix("effective-").map(|level| format!("usable {} undetermined", level.to_uppercase()))
         }
         _ => None,
     };
     short.unwrap_or_else(|| finding.text.clone())
-}
-
-/// `CPU 1 takes 91.5 µs to wake`, after the idle time from which it takes longest.
-fn slowest_wake(record: &Record) -> Option<String> {
-    let usable = record.cores.wake.iter().filter(|point| point.ns.is_finite());
-    let slowest = usable.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
-    Some(format!("CPU {} takes {} to wake", slowest.sleeper, number::duration_ns(slowest.ns)))
-}
-
-fn unstable_share(record: &Record) -> String {
-    let cells = &record.memory.latency;
-    let unstable = cells.iter().filter(|cell| cell.spread.quality == Quality::Unstable).count();
-    let share = number::percent(unstable as f64 / cells.len() as f64);
-    format!("{share} of the latencies have no single value")
 }

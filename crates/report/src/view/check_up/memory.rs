@@ -1,14 +1,14 @@
 //! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load.
 
 use machine::Bytes;
-use record::{Level, Levels, LoadedLatency, Record, Scope, StreamResult};
+use record::{Level, Levels, Record, Scope, StreamResult};
 use stats::Order;
 use stats::text::percent_within;
 
 use crate::naming;
 use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::cells::{margined, measured};
+use crate::view::cells::{loaded, margined, measured};
 
 /// Levels on a first screen: three caches and memory.
 const LEVELS_FIRST: usize = 4;
@@ -91,10 +91,15 @@ fn with_claimed(record: &Record) -> Vec<ShownLevel<'_>> {
 
 /// What no figure shows: address translation, what is withheld, several misses at once, latency under load.
 pub(super) fn beside_figures(record: &Record) -> Vec<Section> {
-    [translation(&record.levels), withheld(&record.levels), parallel(record), loaded(record)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        translation(&record.levels),
+        withheld(&record.levels),
+        parallel(record),
+        loaded(record.memory.loaded.iter().map(|one| (None, one))).section("Latency under load"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn translation(levels: &Levels) -> Option<Section> {
@@ -147,25 +152,6 @@ fn parallel(record: &Record) -> Option<Section> {
              misses.",
         )
         .section("Several misses at once")
-}
-
-fn loaded(record: &Record) -> Option<Section> {
-    let traffic = |result: &LoadedLatency| {
-        let (rate, ends) = (gigabytes(result.load_bytes_per_s), result.load_interval.map(gigabytes));
-        (!result.loading.is_empty()).then(|| Cell::between(rate, ends))
-    };
-    Table::of("loaded", &record.memory.loaded)
-        .word("chases", |result| format!("CPU {}", result.cpu))
-        .word("others stream", |result| {
-            if result.loading.is_empty() { "none".to_owned() } else { format!("CPUs {}", result.loading) }
-        })
-        .number(("block", 3), |result| result.block_bytes)
-        .number(("page", 4), |result| result.page_bytes)
-        .number(("their traffic", "GB/s", 1), |result| traffic(result))
-        .number(("overlapped windows", 5), |result| result.overlapped_windows)
-        .number(("latency", "ns"), |result| measured(result.ns, &result.spread))
-        .legend("One chain in random order while other CPUs stream.")
-        .section("Latency under load")
 }
 
 /// STREAM by kernel and by who worked; many CPUs are the slowest, the median and the fastest.

@@ -9,10 +9,7 @@ use record::{
     BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
     SourceCost, SourceCosts,
 };
-use report::{
-    DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
-    ToggleValue,
-};
+use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
@@ -170,13 +167,8 @@ fn selftest() -> Page {
         without: vec!["huge pages: the pool is empty".to_owned()],
     };
     let between_runs = reach_of_runs();
-    report::selftest_page(&SelftestReport {
-        found: &found,
-        between_runs: &between_runs,
-        failures: &["4 cells differ".to_owned()],
-        blind_spots: &["no counters of the core".to_owned()],
-        elapsed_s: 31.0,
-    })
+    let [failures, spots] = ["4 cells differ", "no counters of the core"].map(|line| [line.to_owned()]);
+    report::selftest_page(&found, &between_runs, &failures, &spots, 31.0)
 }
 
 /// One that can be switched, one for `ab` alone, one that never is, and one of which nothing is known.
