@@ -111,7 +111,7 @@ pub fn is_rare(minority: &FleetMinority) -> bool {
 
 /// The start of the last run: the same for the same runs, whatever their order, and fit for names of experiments.
 fn identity(tables: &Tables) -> String {
-    let last = tables.nodes.iter().map(|node| node.started_utc.as_str()).max().unwrap_or_default();
+    let last = tables.nodes.iter().map(|node| node.row.started_utc.as_str()).max().unwrap_or_default();
     last.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY).collect()
 }
 
@@ -127,9 +127,9 @@ fn families(tables: &Tables) -> Vec<String> {
 fn nodes(tables: &Tables) -> Vec<FleetNode> {
     let places = node::places(&tables.nodes);
     let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
-        node: node.name.clone(),
-        run_id: node.run_id.clone(),
-        started_utc: node.started_utc.clone(),
+        node: node.row.node.clone(),
+        run_id: node.row.run_id.clone(),
+        started_utc: node.row.started_utc.clone(),
         stratum: node.stratum,
         place,
         is_busy: node.is_busy,
@@ -147,7 +147,12 @@ fn minorities(tables: &Tables) -> Vec<FleetMinority> {
         usual: one.usual.clone(),
         nodes: one.nodes.len(),
         of_nodes: one.of_nodes,
-        examples: one.nodes.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].name.clone()).collect(),
+        examples: one
+            .nodes
+            .iter()
+            .take(EXAMPLES)
+            .map(|n| tables.nodes[*n as usize].row.node.clone())
+            .collect(),
         explained_by: explanations(tables, one),
         rate_ppb: one.rate_ppb,
     };

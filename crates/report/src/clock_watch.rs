@@ -66,16 +66,13 @@ fn counters(what: &ClockHappening) -> String {
         format!(", guaranteed within {} and {}", signed(low), signed(high))
     });
     let which = format!("the counter of CPU {b} against CPU {a}");
+    let by = |size: Option<String>| size.map_or_else(String::new, |size| format!(" by {size}"));
     let what = match fault {
         ClockFault::Offset => format!("{which} is off by a constant{bounds}"),
-        ClockFault::Step => match step_ns {
-            Some(ns) => format!("{which} jumped by {}", signed(*ns)),
-            None => format!("{which} jumped"),
-        },
-        ClockFault::Slope => match rate_ppb {
-            Some(ppb) => format!("{which} drifts by {} ppb", short(*ppb)),
-            None => format!("{which} drifts"),
-        },
+        ClockFault::Step => format!("{which} jumped{}", by(step_ns.map(signed))),
+        ClockFault::Slope => {
+            format!("{which} drifts{}", by(rate_ppb.map(|ppb| format!("{} ppb", short(ppb)))))
+        }
         ClockFault::SlopeAtOneFrequency | ClockFault::SlopeAfterIdle | ClockFault::RateChanges => {
             format!("{which} drifts at a rate that changes")
         }
@@ -189,7 +186,7 @@ pub struct ClockMetrics<'a> {
 }
 
 impl ClockMetrics<'_> {
-    /// Every kind of event that is counted: those that nobody has seen are told as zero.
+    /// Every kind of event that is counted: those that were not seen are zero.
     pub fn no_counts() -> BTreeMap<&'static str, u64> {
         KINDS.into_iter().map(|kind| (kind, 0)).collect()
     }

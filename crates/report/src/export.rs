@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::escape::{markup, plain};
+use crate::number::joined;
 
 /// A family: what its samples are of.
 #[derive(Debug, Clone)]
@@ -60,18 +61,15 @@ pub fn metrics(prefix: &str, families: impl IntoIterator<Item = Family>) -> Stri
         }
         let _ = writeln!(text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
         for Sample { labels, value } in samples {
-            let labels: Vec<String> =
-                labels.iter().map(|(name, text)| format!("{name}=\"{}\"", label(text))).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+            // What would end a label is made harmless.
+            let harmless = |text: &str| plain(text).replace('\\', "\\\\").replace('"', "\\\"");
+            let labels = labels.iter().map(|(name, text)| format!("{name}=\"{}\"", harmless(text)));
+            let labels = joined(labels, ",");
+            let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
             let _ = writeln!(text, "{prefix}{name}{labels} {value}");
         }
     }
     text
-}
-
-/// A label's value with what would end it made harmless.
-fn label(value: &str) -> String {
-    plain(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// What was checked, in the words of test results.
@@ -146,7 +144,7 @@ pub fn junit(suite: &TestSuite) -> String {
 
 /// Text that may stand in XML 1.0, whose characters are fewer than Unicode's (section 2.2); lines stay lines.
 fn escaped(text: &str) -> String {
-    text.split('\n').map(markup).collect::<Vec<_>>().join("\n")
+    joined(text.split('\n').map(markup), "\n")
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ type Draw = fn(Source<'_>, &str) -> Option<Drawn>;
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
     name: &'static str,
-    title: &'static str,
+    /// Its heading.
+    pub(crate) title: &'static str,
     /// Words in the names of the probes that fill it.
     probes: &'static [&'static str],
     draw: Draw,
@@ -83,11 +84,6 @@ impl Figure {
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name == "tlb" { "walks" } else { name };
         Self::ALL.into_iter().find(|figure| figure.name == name)
-    }
-
-    /// Its heading.
-    pub(crate) fn title(&self) -> &'static str {
-        self.title
     }
 }
 

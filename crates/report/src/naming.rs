@@ -25,9 +25,8 @@ pub(crate) fn kernel_of(result: &StreamResult) -> (&str, &str, &str) {
 }
 
 /// The same in the least space, for the terminal: `triad nt`.
-pub(crate) fn series_short(kernel: &str, isa: &str, store: &str, with_isa: bool) -> String {
-    let store = if store == "non_temporal" { " nt" } else { "" };
-    if with_isa { format!("{kernel}{store} {isa}") } else { format!("{kernel}{store}") }
+pub(crate) fn series_short(kernel: &str, store: &str) -> String {
+    format!("{kernel}{}", if store == "non_temporal" { " nt" } else { "" })
 }
 
 /// `compare_and_swap` as words, abbreviations as they are written.

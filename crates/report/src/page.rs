@@ -260,16 +260,6 @@ impl Drawn {
     }
 }
 
-impl Page {
-    /// All tables in the order of the page.
-    fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -10,7 +10,7 @@ use super::{FEWEST_NODES, is_rare};
 
 /// Names in a sentence.
 const NAMES: usize = 4;
-/// Clocks of nodes may differ by this many days before it is told.
+/// Clocks of nodes may differ by this many days before it is noted.
 const CLOCK_DAYS: i64 = 30;
 
 pub(super) fn sentence(check: &FleetCheck) -> String {
@@ -65,9 +65,9 @@ fn states(rare: usize) -> Option<String> {
 
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
-        tables.nodes.iter().filter(|node| is(node)).map(|node| node.name.as_str()).collect()
+        tables.nodes.iter().filter(|node| is(node)).map(|node| node.row.node.as_str()).collect()
     };
-    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.started_utc)).collect();
+    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.row.started_utc)).collect();
     let mut known: Vec<i64> = days.iter().copied().flatten().collect();
     known.sort_unstable();
     let middle = known.get(known.len() / 2).copied().unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         .iter()
         .zip(&days)
         .filter(|(_, day)| is_apart(day))
-        .map(|(node, _)| node.name.as_str())
+        .map(|(node, _)| node.row.node.as_str())
         .collect();
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
@@ -95,7 +95,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         &named(&|node| node.is_two_machines),
         "whose name two machines have: their hardware differs between records",
     );
-    note(&named(&|node| node.is_partial), "whose check-up stopped early; what it measured counts");
+    note(&named(&|node| node.row.partial.is_some()), "whose check-up stopped early; what it measured counts");
     note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
     let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
     if several > 0 {

@@ -118,10 +118,10 @@ pub(super) fn levels(
         let mut add = |words: &mut Interned<String>, factor: &str, level: &str| {
             own.push((words.number(factor.to_owned()), words.number(level.to_owned())));
         };
-        for (factor, level) in places.of_node.get(node.name.as_str()).into_iter().flatten() {
+        for (factor, level) in places.of_node.get(node.row.node.as_str()).into_iter().flatten() {
             add(&mut words, factor, level);
         }
-        nested.get(node.name.as_str()).into_iter().for_each(|level| add(&mut words, NESTED, level));
+        nested.get(node.row.node.as_str()).into_iter().for_each(|level| add(&mut words, NESTED, level));
         for (factor, level) in facts(&run.row) {
             add(&mut words, factor, &level);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use record::FleetPlace;
+use record::{FleetPlace, NodeRow};
 use stats::Order;
 
 /// Digits that numbers in names are padded to, so that `n10` stands behind `n9`.
@@ -12,16 +12,11 @@ const DIGITS: usize = 20;
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) stratum: usize,
-    pub(super) name: String,
-    pub(super) run_id: String,
-    pub(super) started_utc: String,
+    /// What its latest check-up says of it.
+    pub(super) row: NodeRow,
     pub(super) runs: usize,
     pub(super) is_two_machines: bool,
     pub(super) is_busy: bool,
-    pub(super) is_guest: bool,
-    pub(super) others_share: Option<f64>,
-    pub(super) steal_share: Option<f64>,
-    pub(super) is_partial: bool,
     pub(super) rack: Option<String>,
     pub(super) chassis: Option<String>,
     pub(super) slot: Option<String>,
@@ -40,7 +35,7 @@ pub(super) fn places(nodes: &[Node]) -> Vec<FleetPlace> {
     let mut places = vec![FleetPlace::default(); nodes.len()];
     for (rack, (chassis, mut members)) in racks {
         let chassis: Vec<String> = chassis.into_iter().collect();
-        members.order_by_key(|index| natural(&nodes[*index].name));
+        members.order_by_key(|index| natural(&nodes[*index].row.node));
         for (order, index) in members.into_iter().enumerate() {
             let slot = rank(&slots, nodes[index].slot.as_deref());
             let chassis =

@@ -125,7 +125,8 @@ impl<'t> Judged<'t> {
             let (spread, worse) = (*one)?;
             let node = self.node(place);
             // A guest does not see who else is at work on its host.
-            let is_unknown = (node.others_share.is_none() || node.is_guest) && !node.is_busy;
+            let is_unknown =
+                (node.row.others_share.is_none() || node.row.hypervisor.is_some()) && !node.is_busy;
             let is_disturbed = spread > SCATTER * usual && worse > SCATTERED_WORSE && usual > 0.0;
             (is_unknown && is_disturbed).then(|| spread / usual)
         };
@@ -152,7 +153,7 @@ impl<'t> Judged<'t> {
     }
 
     /// The levels of this stratum: indices into the tables, and nodes by place. Of levels with the same nodes only the first is
-    /// tried; the others are told as tied.
+    /// tried; the others are named as tied.
     fn levels(&self) -> Vec<(usize, Vec<u32>)> {
         let mut seen = std::collections::BTreeSet::new();
         let own =
@@ -238,7 +239,7 @@ impl<'t> Judged<'t> {
             let keys: Vec<&str> =
                 hits.iter().map(|(m, _)| self.tables.metrics[self.metrics[*m]].key.as_str()).collect();
             let members: Vec<&str> =
-                places.iter().map(|place| self.node(*place as usize).name.as_str()).collect();
+                places.iter().map(|place| self.node(*place as usize).row.node.as_str()).collect();
             repeats::of_level(self.tables, &members, &keys, &mut level);
             check.levels.push(level);
         }
@@ -275,8 +276,8 @@ impl<'t> Judged<'t> {
         for place in inside.into_iter().step_by(step) {
             let Some(other) = self.nearest(check, place, &outside).first().copied() else { break };
             outside.retain(|one| *one != other);
-            pairs[0].push(self.node(place).name.clone());
-            pairs[1].push(self.node(other).name.clone());
+            pairs[0].push(self.node(place).row.node.clone());
+            pairs[1].push(self.node(other).row.node.clone());
         }
         pairs
     }
@@ -314,7 +315,7 @@ impl<'t> Judged<'t> {
             let logs: Vec<f64> = hits.iter().map(|hit| hit.2).collect();
             let matched = self.nearest(check, place, &healthy).into_iter();
             let mut suspect = FleetSuspect {
-                node: self.node(place).name.clone(),
+                node: self.node(place).row.node.clone(),
                 stratum: self.index,
                 status: FleetStatus::Suspect,
                 is_wide: odd == Oddity::Wide,
@@ -327,12 +328,12 @@ impl<'t> Judged<'t> {
                     .map(|(metric, _, log)| self.deviation(*metric, *log))
                     .collect(),
                 shared: self.shared(&hits),
-                matched: matched.map(|other| self.node(other).name.clone()).collect(),
+                matched: matched.map(|other| self.node(other).row.node.clone()).collect(),
                 repeat: None,
             };
             let keys: Vec<&str> =
                 hits.iter().map(|hit| self.tables.metrics[self.metrics[hit.0]].key.as_str()).collect();
-            repeats::of_node(self.tables, &self.node(place).started_utc, &keys, &mut suspect);
+            repeats::of_node(self.tables, &self.node(place).row.started_utc, &keys, &mut suspect);
             check.suspects.push(suspect);
         }
     }
@@ -362,9 +363,9 @@ impl<'t> Judged<'t> {
                 self.deviations.in_spreads(*m, place).is_some_and(|size| size.abs() > BEYOND_SPREADS)
             };
             check.busy.push(FleetBusy {
-                node: node.name.clone(),
-                others_share: node.others_share,
-                steal_share: node.steal_share,
+                node: node.row.node.clone(),
+                others_share: node.row.others_share,
+                steal_share: node.row.steal_share,
                 metrics: (0..self.metrics.len()).filter(beyond).count(),
                 scatter: *scatter,
             });

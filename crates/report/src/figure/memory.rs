@@ -139,8 +139,8 @@ pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
             measure: Measure::of(one.bytes_per_s, &one.spread, gigabytes),
         })
     });
-    let rows =
-        keys.iter().map(|(kernel, isa, store)| naming::series_short(kernel, isa, store, true)).collect();
+    let name_of = |(kernel, isa, store): &Key<'_>| format!("{} {isa}", naming::series_short(kernel, store));
+    let rows = keys.iter().map(name_of).collect();
     let chart = MatrixChart {
         column_label: "CPU",
         unit: " GB/s",

@@ -168,7 +168,7 @@ pub(crate) fn bandwidth(sockets: &Sockets, _: Option<&SocketAccount>, name: &str
         let value = |one: &NodeBandwidth| {
             (one.cpu, one.node, Measure::of(one.bytes_per_s, &one.spread, number::gigabytes))
         };
-        places.panel(naming::series_short(kernel, "", store, false), of.map(value))
+        places.panel(naming::series_short(kernel, store), of.map(value))
     });
     let chart = chart(panels.collect(), places.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";

@@ -383,7 +383,12 @@ impl<C: Into<Self>> From<Option<C>> for Cell {
 impl Page {
     /// Each table's name and its CSV, in the order of the page.
     pub fn csv(&self) -> Vec<(&'static str, String)> {
-        self.tables().map(|table| (table.id, of_table(table))).collect()
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        let csv = |block: &Block| match block {
+            Block::Table(table) => Some((table.id, of_table(table))),
+            _ => None,
+        };
+        blocks.filter_map(csv).collect()
     }
 
     /// A page of rows alone, for programs: a field of each row for every column, empty where it has none.

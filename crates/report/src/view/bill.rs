@@ -1,8 +1,6 @@
 //! A bill: what every setting costs a program, the most expensive first, with what is exposed without it.
 
-use record::{
-    Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill, SkippedSetting,
-};
+use record::{Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill};
 
 use stats::Order;
 use stats::text::{signed_ends, signed_points};
@@ -29,7 +27,10 @@ pub fn bill_page(bill: &Bill) -> Page {
             tables.into_iter().flatten().chain(details).collect()
         }
     };
-    sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::detailed));
+    let skipped = Table::of("skipped", &bill.skipped)
+        .word("setting", |one| &one.setting)
+        .prose("skipped because", |one| &one.why);
+    sections.extend(skipped.table().section("Skipped").map(Section::detailed));
     sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::detailed));
     let subject = match bill.programs.as_slice() {
         [one] => one.program.clone(),
@@ -43,13 +44,6 @@ pub fn bill_page(bill: &Bill) -> Page {
         about: super::experiment::about(bill.seed, &bill.tool_version, &bill.started_utc),
         ..Page::default()
     }
-}
-
-fn skipped(skipped: &[SkippedSetting]) -> Table {
-    Table::of("skipped", skipped)
-        .word("setting", |one| &one.setting)
-        .prose("skipped because", |one| &one.why)
-        .table()
 }
 
 fn tone(bill: &Bill) -> Tone {

@@ -99,7 +99,7 @@ fn chapters<'a>(
 /// A figure of a record, or why there is none.
 fn drawn(source: Source<'_>, name: &'static str) -> Block {
     let figure = Figure::named(name);
-    let (heading, drawn) = (figure.title().to_owned(), figure::draw(source, figure));
+    let (heading, drawn) = (figure.title.to_owned(), figure::draw(source, figure));
     Block::Figure(Box::new(Placed { name, heading, drawn }))
 }
 

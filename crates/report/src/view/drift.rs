@@ -27,7 +27,7 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
     ];
     let page = Page {
         answer: answer(simulation),
-        because: because(simulation),
+        because: cures(simulation).into_iter().collect(),
         sections: sections.into_iter().flatten().collect(),
         about: vec![format!(
             "governor {}, workload {}, {} s, seed {}",
@@ -118,15 +118,8 @@ fn answer(simulation: &DriftSimulation) -> Statement {
 }
 
 /// Which remedies make time safe, and at which price.
-fn because(simulation: &DriftSimulation) -> Vec<Statement> {
-    let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None);
-    bare.and_then(|bare| cures(simulation, bare)).into_iter().map(Statement::plain).collect()
-}
-
-fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
-    if bare.safe {
-        return None;
-    }
+fn cures(simulation: &DriftSimulation) -> Option<Statement> {
+    let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None).filter(|bare| !bare.safe)?;
     let others = simulation.rows.iter().filter(|row| row.remedy != Remedy::None);
     let price = |row: &DriftRow| {
         let ratio = row.read_ns / bare.read_ns;
@@ -137,12 +130,14 @@ fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
         }
     };
     let cures: Vec<String> = others.clone().filter(|row| row.safe).map(price).collect();
-    let others: Vec<&str> = others.filter(|row| !row.safe).map(|row| row.remedy.name()).collect();
+    let others = others.filter(|row| !row.safe).map(|row| row.remedy.name());
     let safe = match cures.as_slice() {
         [] => "No remedy makes time safe here.".to_owned(),
         cures => format!("Time is safe with {}.", cures.join(", ")),
     };
-    Some(if others.is_empty() { safe } else { format!("{safe} Not sufficient: {}.", others.join(", ")) })
+    let others = number::joined(others, ", ");
+    let said = if others.is_empty() { safe } else { format!("{safe} Not sufficient: {others}.") };
+    Some(Statement::plain(said))
 }
 
 /// Offset over time, a curve per remedy that touches the counters.

@@ -60,15 +60,15 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
         clauses.push(format!("{} not fully protected ({})", open.len(), named(&open)));
     }
     if !on_request.is_empty() {
-        clauses.push(requested(&on_request));
+        let protect = if on_request.len() == 1 { "protects" } else { "protect" };
+        clauses.push(format!(
+            "{} {protect} only programs that ask ({})",
+            on_request.len(),
+            named(&on_request)
+        ));
     }
     clauses.extend(doubts);
     Statement::look(format!("{concern}: {}", clauses.join("; ")))
-}
-
-fn requested(verdicts: &[&FlawVerdict]) -> String {
-    let protect = if verdicts.len() == 1 { "protects" } else { "protect" };
-    format!("{} {protect} only programs that ask ({})", verdicts.len(), named(verdicts))
 }
 
 fn named(verdicts: &[&FlawVerdict]) -> String {

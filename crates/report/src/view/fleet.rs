@@ -228,8 +228,7 @@ fn map(found: &FleetCheck) -> Option<Drawn> {
 
 /// The page of a drop directory that was laid flat.
 pub fn fleet_rows_page(rows: &FleetRows) -> Page {
-    let count =
-        |number: u64, noun: &str| machine::counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
+    let count = |number: u64, noun: &str| machine::counted(number as usize, noun);
     let answer = format!(
         "{} of {}: {}, {} in {}",
         count(rows.records, "record"),

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diamond_is_told_with_its_runner_up_and_nothing_steers_the_terminal() {
+    fn the_diamond_is_named_with_its_runner_up_and_nothing_steers_the_terminal() {
         let said = text("138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n");
         assert!(said.contains("identified") && said.contains("0-1 0-2 1-2 1-3 2-3"), "{said}");
         assert!(said.contains("second best") && !said.contains('\u{1b}'), "{said}");

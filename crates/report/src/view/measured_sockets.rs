@@ -58,7 +58,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
 
 /// How nodes are linked, latency and bandwidth by CPU and node.
 fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
-    let titled = |name| Figure::named(name).title();
+    let titled = |name| Figure::named(name).title;
     let [links, latency, bandwidth] = ["socket-links", "socket-latency", "socket-bandwidth"];
     let graph = figures::links(sockets, account, links);
     let graph = Section::new("figures", "").figure(links, titled(links), graph);
@@ -118,7 +118,7 @@ fn measured(sockets: &Sockets) -> Vec<(String, CpuId, NodeId, Cell)> {
         ("latency, ns".to_owned(), one.cpu, one.node, cell)
     });
     let bandwidth = kernels(sockets).into_iter().flat_map(|(kernel, store)| {
-        let name = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
+        let name = format!("{}, GB/s", naming::series_short(kernel, store));
         let of = sockets.bandwidth.iter().filter(move |one| one.kernel == kernel && one.store == store);
         of.map(move |one| {
             let cell = margined(one.bytes_per_s, &one.spread, gigabytes);

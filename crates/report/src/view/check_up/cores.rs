@@ -137,7 +137,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     let (right, wrong) = (cpus(false), cpus(true));
     if !wrong.is_empty() {
         let count: u64 = of_cpus.values().map(|of| of[1]).sum();
-        let results = counted(usize::try_from(count).unwrap_or(usize::MAX), "wrong result");
+        let results = counted(count as usize, "wrong result");
         return Some(Statement::look(format!("{results} on {}", naming::cpus(&wrong))));
     }
     let fewest = of_cpus.values().map(|of| of[0]).min()?;

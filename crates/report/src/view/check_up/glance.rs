@@ -9,7 +9,7 @@ use crate::page::{Status, Tone};
 use crate::view::clock_cost::USUAL_READ;
 use crate::view::flaws;
 
-/// Clocks of CPUs within this ratio are told as one.
+/// Clocks of CPUs within this ratio are shown as one.
 const ONE_FREQUENCY: f64 = 1.02;
 
 /// In the order of the page, with their names; the run itself stands above them.

@@ -14,7 +14,7 @@ use crate::view::cells::{loaded, margined, measured};
 const LEVELS_FIRST: usize = 4;
 /// Levels of cache that a machine may claim.
 const LEVELS_CLAIMED_MAX: u8 = 4;
-/// More CPUs than this are told by their extremes and median.
+/// More CPUs than this are shown by their extremes and median.
 const CPU_ROWS: usize = 6;
 
 /// Caches and memory as found, the table of the first screen; `None` without any.

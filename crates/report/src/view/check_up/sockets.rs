@@ -7,7 +7,7 @@ use stats::text::span;
 use crate::page::{Block, Placed, Section, Statement};
 use crate::view::measured_sockets;
 use crate::view::socket_account::gate_answer;
-use crate::view::socket_account::words::sentences;
+use crate::view::socket_account::words;
 use crate::{figure, plan};
 
 /// All of it, or why there is nothing; `account` is what the models make of it.
@@ -28,7 +28,9 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         Statement::plain(format!("Measured latencies by the distance that ACPI SLIT gives: {by}."))
     });
     let distances = Section::new("distances", "").stating(by_distance);
-    let why = account.map(|account| sentences(account)).unwrap_or_default();
+    let why = account
+        .into_iter()
+        .flat_map(|account| [words::why(account)].into_iter().chain(words::details(account)));
     let why = Section::new("why", "Why, by one model of all CPUs").list(why);
     let more = [distances.filled(), why.filled()].into_iter().flatten();
     [verdict].into_iter().chain(measured_sockets::sections(measured, account)).chain(more).collect()

@@ -155,7 +155,7 @@ mod tests {
         SharedAmount { value, interval: Interval::between(value - 0.1, value + 0.1) }
     }
 
-    /// Threads 0 and 2 write together, 1 wakes 2; the rest is not told from nothing.
+    /// Threads 0 and 2 write together, 1 wakes 2; the rest is not distinguishable from nothing.
     fn found() -> PlaceOutcome {
         let mut found = example(3);
         for (thread, tid) in found.threads.iter_mut().zip([7, 9]) {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_pairs_are_told_by_name_with_what_and_where_and_nothing_where_nothing_is_known() {
+    fn the_strongest_pairs_are_named_with_what_and_where_and_nothing_where_nothing_is_known() {
         let pairs = strongest_pairs(&found());
         let expected = [
             "wor\u{1b}ker#0 and wor\u{1b}ker#1: 30 % [20, 40] of accesses are to memory that one of them writes; in <b>heap</b> (1 line falsely shared)",

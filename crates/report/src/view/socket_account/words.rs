@@ -16,19 +16,14 @@ const MISSED_PERCENT: f64 = 5.0;
 /// Latencies that differ by less, as a share, are taken as one.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// Why each socket gets what it gets, and what is undetermined.
-pub(crate) fn sentences(account: &SocketAccount) -> Vec<String> {
-    std::iter::once(why(account)).chain(details(account)).collect()
-}
-
 /// All but the reason.
-pub(super) fn details(account: &SocketAccount) -> Vec<String> {
+pub(crate) fn details(account: &SocketAccount) -> Vec<String> {
     let sentences = [law(account), degeneracy(account), unexplained(account), left_over(account)];
     sentences.into_iter().flatten().collect()
 }
 
 /// The reason, by the model of the links.
-pub(super) fn why(account: &SocketAccount) -> String {
+pub(crate) fn why(account: &SocketAccount) -> String {
     match (&account.explanation, &account.graph) {
         (Some(Explanation::Snoops { .. }), Some(_)) => by_snoops(account),
         (Some(Explanation::Levels { levels }), Some(_)) => by_levels(levels),

@@ -157,18 +157,18 @@ fn a_simulation_draws_the_same_graph() {
 }
 
 #[test]
-fn the_check_up_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
-    let told = |sockets: Option<Sockets>| {
+fn the_check_up_shows_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
+    let shown = |sockets: Option<Sockets>| {
         check_up_page(&Record { sockets, ..Record::default() }, None, None)
             .terminal(Terminal::default(), true)
     };
-    let blade = told(Some(of_known("x6440-8380")));
+    let blade = shown(Some(of_known("x6440-8380")));
     assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes  own memory"), "{blade}");
-    let many = told(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
+    let many = shown(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
     assert!(many.contains("alike: 16 CPUs in their own memory, latency within ±0 %"), "{many}");
-    let one = told(Some(of_one_node()));
+    let one = shown(Some(of_one_node()));
     assert!(one.contains("undetermined: latency: the same") && !one.contains("nodes  "), "{one}");
-    assert!(!told(None).contains("Sockets"));
+    assert!(!shown(None).contains("Sockets"));
     for text in [blade, many, one] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }

@@ -91,7 +91,7 @@ fn a_busy_machine_is_a_look_that_gives_its_number_once() {
 }
 
 #[test]
-fn many_cpus_are_told_by_their_extremes_and_each_kernel_of_a_full_run_has_its_rows() {
+fn many_cpus_are_shown_by_their_extremes_and_each_kernel_of_a_full_run_has_its_rows() {
     let full = |cpu_count| {
         let mut record = sample_record(cpu_count);
         let plain: Vec<_> = record.memory.stream.iter().filter(|r| r.kernel == "copy").cloned().collect();
@@ -143,7 +143,7 @@ fn an_empty_record_and_an_empty_machine_still_say_something() {
 }
 
 #[test]
-fn the_machine_is_told_with_its_disagreements_and_gaps() {
+fn the_machine_is_shown_with_its_disagreements_and_gaps() {
     let text = machine_page(&sample_machine(16)).terminal(Terminal::default(), true);
     for part in ["L1d", "32 KiB", "to 1", "kvm-clock", "sysfs says 1, CPUID says 2", "no such directory"] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
@@ -167,7 +167,7 @@ fn flat(record: &Record) -> String {
 }
 
 #[test]
-fn a_clock_is_told_once_with_its_cpus() {
+fn a_clock_is_shown_once_with_its_cpus() {
     // Once seen: each name up to four times, one for each package, without the CPU.
     let mut record = sample_record(2);
     let again: Vec<_> = (1..4)
