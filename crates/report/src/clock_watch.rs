@@ -193,8 +193,7 @@ impl ClockMetrics<'_> {
 
     /// The kind under which an event is counted; `None` for the beginning and the end.
     pub fn kind(what: &ClockHappening) -> Option<&'static str> {
-        let kind = kind(what);
-        KINDS.contains(&kind).then_some(kind)
+        Some(kind(what)).filter(|kind| KINDS.contains(kind))
     }
 }
 

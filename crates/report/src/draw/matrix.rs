@@ -165,7 +165,7 @@ impl MatrixChart {
     }
 
     /// The numbers in large cells; those of one ink are one text.
-    fn numbers(&self, svg: &mut Svg, spot: Spot<'_>) {
+    fn numbers(svg: &mut Svg, spot: Spot<'_>) {
         let size = if spot.cell.0 < 40.0 { "tiny" } else { "small" };
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
         let mut by_ink: BTreeMap<&str, Vec<Word>> = BTreeMap::new();
@@ -286,7 +286,7 @@ impl Chart for MatrixChart {
             let spot = Spot { panel, at: (x, y), cell: layout.cell, ends };
             Self::colour(&mut svg, spot, &hatch);
             if layout.cell.0 >= NUMBER_WIDTH && layout.cell.1 >= NUMBER_HEIGHT {
-                self.numbers(&mut svg, spot);
+                Self::numbers(&mut svg, spot);
             }
             self.hints(&mut svg, spot);
         }

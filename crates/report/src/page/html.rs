@@ -110,7 +110,7 @@ fn body(page: &Page) -> String {
 
 /// A section under a heading of its own.
 fn section(part: &Section) -> String {
-    let inner: String = part.blocks.iter().map(|block| self::block(block)).collect();
+    let inner: String = part.blocks.iter().map(block).collect();
     if part.title.is_empty() {
         return format!("<section id=\"{}\">{inner}</section>\n", part.id);
     }

@@ -42,7 +42,7 @@ impl Table {
     pub(crate) fn of<R>(id: &'static str, rows: impl IntoIterator<Item = R>) -> Rows<R> {
         let rows: Vec<R> = rows.into_iter().collect();
         let table = Self::empty(id, rows.len());
-        Rows { rows, table, cut_from: None }
+        Rows { rows, table }
     }
 
     fn empty(id: &'static str, rows: usize) -> Self {
@@ -83,8 +83,6 @@ impl Table {
 pub(crate) struct Rows<R> {
     rows: Vec<R>,
     table: Table,
-    /// Of so many rows only the largest are left.
-    cut_from: Option<usize>,
 }
 
 impl<R> Rows<&R> {
@@ -92,7 +90,9 @@ impl<R> Rows<&R> {
     pub(crate) fn largest(mut self, value: fn(&R) -> f64) -> Self {
         self.rows.retain(|row| value(row).is_finite());
         if self.rows.len() > LARGEST_MAX {
-            self.cut_from = Some(self.rows.len());
+            let all = self.rows.len();
+            self.table.legend =
+                Some(format!(" The {LARGEST_MAX} largest of {all}; all: sidestep show --csv RECORD"));
             self.rows.order_by(|a, b| value(b).total_cmp(&value(a)));
             self.rows.truncate(LARGEST_MAX);
         }
@@ -147,10 +147,7 @@ impl<R> Rows<R> {
 
     /// The meaning of the header, and the table.
     pub(crate) fn legend(self, text: impl Into<String>) -> Table {
-        let mut legend = text.into();
-        if let Some(all) = self.cut_from {
-            legend += &format!(" The {LARGEST_MAX} largest of {all}; all: sidestep show --csv RECORD");
-        }
+        let legend = text.into() + &self.table.legend.unwrap_or_default();
         Table { legend: Some(legend), ..self.table }
     }
 
