@@ -47,7 +47,6 @@ pub enum Place {
     Inventory(Inventory),
     /// Groups in the names of nodes, with the names of their factors.
     Names {
-        /// The pattern.
         pattern: Regex,
         /// For each of its groups.
         groups: Vec<String>,

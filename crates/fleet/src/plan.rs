@@ -18,18 +18,14 @@ pub use node_list::{NodeListError, node_list};
 /// What runs the check-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Slurm.
     Slurm,
-    /// Ansible.
     Ansible,
-    /// Kubernetes.
     Kubernetes,
 }
 
 /// A node that is to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedNode {
-    /// Its name.
     pub name: NodeName,
     /// Its rack, where that is known.
     pub rack: Option<String>,
@@ -40,7 +36,6 @@ pub struct PlannedNode {
 /// Which nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nodes {
-    /// These.
     Listed(Vec<PlannedNode>),
     /// All that the engine has, or that the partition has: the engine lists them when the script runs.
     All,
@@ -51,7 +46,6 @@ pub enum Nodes {
 pub struct Plan {
     /// What runs it.
     pub engine: Engine,
-    /// Where.
     pub nodes: Nodes,
     /// The partition of Slurm that jobs are submitted to; its default one where none is named.
     pub partition: Option<String>,

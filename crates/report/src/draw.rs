@@ -24,7 +24,6 @@ pub(crate) use palette::{
 pub(crate) use scale::{Axis, Scale};
 pub(crate) use surface::{SurfaceCell, SurfaceChart};
 
-/// A chart.
 pub(crate) trait Chart {
     /// True if there is nothing that could be drawn.
     fn is_empty(&self) -> bool;

@@ -23,7 +23,6 @@ type Draw = fn(Source<'_>, &str) -> Option<Drawn>;
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
     name: &'static str,
-    /// Its heading.
     pub(crate) title: &'static str,
     /// Words in the names of the probes that fill it.
     probes: &'static [&'static str],

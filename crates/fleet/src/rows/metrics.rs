@@ -80,7 +80,6 @@ impl Measured {
         key(&self.metric, self.cpu.as_deref(), self.mem_node)
     }
 
-    /// Its class.
     pub fn family(&self) -> &'static str {
         self.class.name()
     }

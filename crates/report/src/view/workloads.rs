@@ -102,7 +102,6 @@ pub struct WorkloadInstall {
     pub commands: Vec<String>,
 }
 
-/// The list.
 pub fn workloads_page(list: &WorkloadList) -> Page {
     let lines = &list.workloads;
     let count = machine::counted(lines.len(), "workload");
