@@ -12,7 +12,6 @@ use machine::Machine;
 use probes::session::Progress;
 use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
 use record::{FlawEvidence, FlawVerdict, Protection, Reading};
-use report::FlawList;
 use serde_json::json;
 use toggles::SystemState;
 
@@ -117,8 +116,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven,
         "gate": gate, "evidence": examined.evidence,
     });
-    let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
-    let page = report::flaws_page(&list);
+    let page = report::flaws_page(&examined.machine, &verdicts, &uneven, judged.all);
     arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {

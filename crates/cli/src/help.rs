@@ -119,7 +119,7 @@ sidestep machine
   machine --save machine.tar.gz # record this one, for a bug report or a test
 sidestep show
   show sidestep-2026-11-24T03-00-00Z # the summary of a record again
-  show before --csv # every result as CSV
+  show before --csv # every number as CSV
   show before --svg bandwidth # one figure
 sidestep toggles
   toggles # what can be switched here

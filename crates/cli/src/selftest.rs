@@ -12,7 +12,6 @@ use machine::{CpuSet, Machine};
 use probes::selftest::{failures, measure, seconds};
 use probes::session::Session;
 use record::{BetweenRuns, HistoryEntry, Provenance, Record, SCHEMA, Selftest};
-use report::SelftestReport;
 use serde_json::json;
 use stats::text::percent;
 use stats::{Host, Knowledge, Reach};
@@ -56,23 +55,17 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     line.end();
     let spots = blind_spots::of(&session.record.machine, &blind_spots::Facts::of_this_machine());
     let between_runs = between_runs(&session.record.machine);
-    let report = SelftestReport {
-        found: &found,
-        between_runs: &between_runs,
-        failures: &failures(&found),
-        blind_spots: &spots,
-        elapsed_s: started.elapsed().as_secs_f64(),
-    };
+    let (failures, elapsed_s) = (failures(&found), started.elapsed().as_secs_f64());
     let document = json!({
         "schema": DOCUMENT_SCHEMA,
         "selftest": found,
         "between_runs": between_runs,
-        "failures": report.failures,
+        "failures": failures,
         "blind_spots": spots,
         "sentence": sentence(&found),
-        "elapsed_s": report.elapsed_s,
+        "elapsed_s": elapsed_s,
     });
-    let page = report::selftest_page(&report);
+    let page = report::selftest_page(&found, &between_runs, &failures, &spots, elapsed_s);
     arguments.forms.print(&page, &document, global)?;
     verdict(&found, global)
 }

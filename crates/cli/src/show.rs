@@ -1,10 +1,11 @@
 //! `sidestep show`: a record or another saved document again, as summary, report, table or figure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use record::{FieldError, read_document};
+use fleet::rows::{Origin, flatten};
+use record::{FieldError, FleetTable, Record, read_document};
 use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(crate) struct ShowArguments {
     /// Print the report as HTML
     #[arg(long, conflicts_with_all = ["csv", "svg"])]
     pub(crate) html: bool,
-    /// Print every result as CSV
+    /// Print every number as CSV, in the columns of fleet rows
     #[arg(long, conflicts_with = "svg")]
     pub(crate) csv: bool,
     /// Print one figure as SVG
@@ -55,11 +56,23 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else {
-        let pages = [&recording::page(&record, &arguments.record), &report::results_page(&record)];
+        let tables = if arguments.csv { numbers(&record, &file)? } else { Page::default() };
+        let pages = [&recording::page(&record, &arguments.record), &tables];
         text(arguments, pages, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
     Ok(recording::verdict(&record, global))
+}
+
+/// Every number of a record, as `fleet rows` writes it.
+///
+/// # Errors
+/// The record says nothing of its machine.
+fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
+    let file = file.display().to_string();
+    let rows =
+        flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
+    Ok(Page::of_rows("metrics", FleetTable::Metrics.columns(), rows.metrics()))
 }
 
 /// A page and the one whose tables are its CSV, in the form asked for.

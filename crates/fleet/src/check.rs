@@ -7,7 +7,6 @@ mod answer;
 mod factors;
 mod gathered;
 mod node;
-mod places;
 mod repeats;
 mod stratum;
 mod tables;
@@ -48,7 +47,6 @@ pub enum Place {
     Inventory(Inventory),
     /// Groups in the names of nodes, with the names of their factors.
     Names {
-        /// The pattern.
         pattern: Regex,
         /// For each of its groups.
         groups: Vec<String>,
@@ -68,8 +66,8 @@ impl Place {
     }
 }
 
-/// Judges the runs of a fleet; `map` chooses the metrics whose maps are drawn.
-pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCheck {
+/// Judges the runs of a fleet.
+pub fn judge(gathered: &Gathered, place: &Place) -> FleetCheck {
     let mut tables = Tables::of(gathered, place);
     let mut check = FleetCheck {
         schema: FLEET_CHECK_SCHEMA,
@@ -82,7 +80,7 @@ pub fn judge(gathered: &Gathered, place: &Place, map: Option<&Regex>) -> FleetCh
     };
     let deviations = std::mem::take(&mut tables.deviations);
     for (index, deviations) in deviations.into_iter().enumerate() {
-        Judged::new(index, &tables, deviations).judge(&mut check, map);
+        Judged::new(index, &tables, deviations).judge(&mut check);
     }
     check.suspects.order_by(|a, b| b.metrics.cmp(&a.metrics).then_with(|| a.node.cmp(&b.node)));
     check.levels.order_by_key(|level| std::cmp::Reverse(level.nodes * level.metrics));
@@ -112,7 +110,7 @@ pub fn is_rare(minority: &FleetMinority) -> bool {
 
 /// The start of the last run: the same for the same runs, whatever their order, and fit for names of experiments.
 fn identity(tables: &Tables) -> String {
-    let last = tables.nodes.iter().map(|node| node.started_utc.as_str()).max().unwrap_or_default();
+    let last = tables.nodes.iter().map(|node| node.row.started_utc.as_str()).max().unwrap_or_default();
     last.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY).collect()
 }
 
@@ -126,11 +124,11 @@ fn families(tables: &Tables) -> Vec<String> {
 }
 
 fn nodes(tables: &Tables) -> Vec<FleetNode> {
-    let places = places::places(&tables.nodes);
+    let places = node::places(&tables.nodes);
     let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
-        node: node.name.clone(),
-        run_id: node.run_id.clone(),
-        started_utc: node.started_utc.clone(),
+        node: node.row.node.clone(),
+        run_id: node.row.run_id.clone(),
+        started_utc: node.row.started_utc.clone(),
         stratum: node.stratum,
         place,
         is_busy: node.is_busy,
@@ -141,14 +139,19 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
 
 fn minorities(tables: &Tables) -> Vec<FleetMinority> {
     let minority = |one: &Minority| FleetMinority {
-        kind: one.kind.to_owned(),
+        kind: one.kind.clone(),
         id: one.id.clone(),
         stratum: one.stratum,
         state: one.state.clone(),
         usual: one.usual.clone(),
         nodes: one.nodes.len(),
         of_nodes: one.of_nodes,
-        examples: one.nodes.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].name.clone()).collect(),
+        examples: one
+            .nodes
+            .iter()
+            .take(EXAMPLES)
+            .map(|n| tables.nodes[*n as usize].row.node.clone())
+            .collect(),
         explained_by: explanations(tables, one),
         rate_ppb: one.rate_ppb,
     };

@@ -5,7 +5,6 @@
 
 pub mod check;
 pub mod confirm;
-pub mod export;
 pub mod inventory;
 pub mod node;
 pub mod plan;

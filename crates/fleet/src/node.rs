@@ -51,7 +51,6 @@ impl NodeName {
         Err(NodeNameError { shown: text.chars().take(40).collect() })
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

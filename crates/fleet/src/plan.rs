@@ -3,10 +3,8 @@
 //! Every node is named, one job each: arrays of jobs measured some nodes twice and others never. Nodes of one rack are measured a few
 //! at a time, as a rack under load at once heats and feeds itself, and in random order. The node that fails stops no other.
 
-mod ansible;
-mod kubernetes;
+mod engines;
 mod node_list;
-mod slurm;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,18 +18,14 @@ pub use node_list::{NodeListError, node_list};
 /// What runs the check-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Slurm.
     Slurm,
-    /// Ansible.
     Ansible,
-    /// Kubernetes.
     Kubernetes,
 }
 
 /// A node that is to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedNode {
-    /// Its name.
     pub name: NodeName,
     /// Its rack, where that is known.
     pub rack: Option<String>,
@@ -42,7 +36,6 @@ pub struct PlannedNode {
 /// Which nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nodes {
-    /// These.
     Listed(Vec<PlannedNode>),
     /// All that the engine has, or that the partition has: the engine lists them when the script runs.
     All,
@@ -53,7 +46,6 @@ pub enum Nodes {
 pub struct Plan {
     /// What runs it.
     pub engine: Engine,
-    /// Where.
     pub nodes: Nodes,
     /// The partition of Slurm that jobs are submitted to; its default one where none is named.
     pub partition: Option<String>,
@@ -121,9 +113,9 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
         }
     }
     match plan.engine {
-        Engine::Slurm => Ok(slurm::script(plan)),
-        Engine::Ansible => Ok(ansible::playbook(plan)),
-        Engine::Kubernetes => kubernetes::jobs(plan),
+        Engine::Slurm => Ok(engines::slurm(plan)),
+        Engine::Ansible => Ok(engines::ansible(plan)),
+        Engine::Kubernetes => engines::kubernetes(plan),
     }
 }
 

@@ -147,10 +147,10 @@ fn preset(arguments: &[String]) -> String {
     depth + &["only", "cpus", "epochs"].map(narrowed).concat()
 }
 
-/// What a run was for: what it was told, or the command that measured.
+/// What a run was for: what --experiment said, or the command that measured.
 fn experiment(provenance: &Provenance) -> String {
-    if let Some(told) = &provenance.experiment {
-        return told.clone();
+    if let Some(said) = &provenance.experiment {
+        return said.clone();
     }
     let words = provenance.arguments.iter().take_while(|word| !word.starts_with('-'));
     let words: Vec<&str> = words.take(2).map(String::as_str).collect();

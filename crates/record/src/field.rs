@@ -2,6 +2,7 @@
 //!
 //! A document is always read from bytes: the code of its hundred types is then there once, for the tree and for a file.
 
+use serde::Serialize;
 use serde::de::{DeserializeOwned, Error, Unexpected};
 use serde_json::Value;
 
@@ -125,6 +126,14 @@ fn end_of_string(json: &[u8], start: usize) -> usize {
         }
     }
     json.len()
+}
+
+/// The word of a kind, as it stands in documents.
+pub fn word(kind: &impl Serialize) -> String {
+    match serde_json::to_value(kind) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

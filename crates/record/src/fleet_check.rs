@@ -1,13 +1,9 @@
 //! What `sidestep fleet check` finds: nodes that are odd, levels of factors that explain differences, states of a minority.
 
 use serde::{Deserialize, Serialize};
-use stats::BEYOND_SPREADS;
 
 /// Version of the document.
 pub const FLEET_CHECK_SCHEMA: u32 = 1;
-
-/// A metric of a node deviates beyond this many robust spreads of the fleet.
-pub const FLEET_BEYOND_SPREADS: f32 = BEYOND_SPREADS;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,6 +31,17 @@ pub enum FleetStatus {
     Confirmed,
     /// Repeated beside healthy nodes, and not seen again.
     NotSeenAgain,
+}
+
+impl FleetStatus {
+    /// `not seen again`
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Suspect => "suspect",
+            Self::Confirmed => "confirmed",
+            Self::NotSeenAgain => "not seen again",
+        }
+    }
 }
 
 /// Where in the fleet a node is.
@@ -231,18 +238,6 @@ pub struct FleetMinority {
     pub rate_ppb: Option<f64>,
 }
 
-/// Deviations of all nodes in one metric, for the map.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FleetMap {
-    /// The metric.
-    pub metric: String,
-    /// Index into `strata`.
-    pub stratum: usize,
-    /// Percent by node of this stratum, in the order of `nodes`: above 0 is worse.
-    pub worse_percent: Vec<Option<f64>>,
-}
-
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -274,7 +269,4 @@ pub struct FleetCheck {
     pub families: Vec<String>,
     /// All nodes by name.
     pub nodes: Vec<FleetNode>,
-    /// Maps that were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub maps: Vec<FleetMap>,
 }

@@ -50,7 +50,7 @@ pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
-pub use field::{FieldError, read_document};
+pub use field::{FieldError, read_document, word};
 pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{
     Answer, CpuSignature, Evidence, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,

@@ -6,7 +6,7 @@ use record::{ClockEvent, ClockFault, ClockHappening, ClockPair, ClockWatchSummar
 
 use crate::escape::plain;
 use crate::export::{self, Family, Sample};
-use crate::number::{duration_ns, short};
+use crate::number::{duration_ns, joined, short};
 use crate::terminal::{Ink, Paper, Terminal};
 
 /// What happened, as a sentence without time.
@@ -66,16 +66,13 @@ fn counters(what: &ClockHappening) -> String {
         format!(", guaranteed within {} and {}", signed(low), signed(high))
     });
     let which = format!("the counter of CPU {b} against CPU {a}");
+    let by = |size: Option<String>| size.map_or_else(String::new, |size| format!(" by {size}"));
     let what = match fault {
         ClockFault::Offset => format!("{which} is off by a constant{bounds}"),
-        ClockFault::Step => match step_ns {
-            Some(ns) => format!("{which} jumped by {}", signed(*ns)),
-            None => format!("{which} jumped"),
-        },
-        ClockFault::Slope => match rate_ppb {
-            Some(ppb) => format!("{which} drifts by {} ppb", short(*ppb)),
-            None => format!("{which} drifts"),
-        },
+        ClockFault::Step => format!("{which} jumped{}", by(step_ns.map(signed))),
+        ClockFault::Slope => {
+            format!("{which} drifts{}", by(rate_ppb.map(|ppb| format!("{} ppb", short(ppb)))))
+        }
         ClockFault::SlopeAtOneFrequency | ClockFault::SlopeAfterIdle | ClockFault::RateChanges => {
             format!("{which} drifts at a rate that changes")
         }
@@ -116,9 +113,8 @@ fn reach(summary: &ClockWatchSummary) -> String {
         summary.unseen_drift_ppb.map(|ppb| format!("drift below {} ppb", short(ppb))),
         (share < 1.0).then(|| "whatever came and went in the rest".to_owned()),
     ];
-    let missed: Vec<String> = seen.into_iter().flatten().collect();
-    let missed =
-        if missed.is_empty() { String::new() } else { format!(" (not detectable: {})", missed.join(", ")) };
+    let missed = joined(seen.into_iter().flatten(), ", ");
+    let missed = if missed.is_empty() { missed } else { format!(" (not detectable: {missed})") };
     let advice = if summary.could_watch() {
         ""
     } else {
@@ -190,15 +186,14 @@ pub struct ClockMetrics<'a> {
 }
 
 impl ClockMetrics<'_> {
-    /// Every kind of event that is counted: those that nobody has seen are told as zero.
+    /// Every kind of event that is counted: those that were not seen are zero.
     pub fn no_counts() -> BTreeMap<&'static str, u64> {
         KINDS.into_iter().map(|kind| (kind, 0)).collect()
     }
 
     /// The kind under which an event is counted; `None` for the beginning and the end.
     pub fn kind(what: &ClockHappening) -> Option<&'static str> {
-        let kind = kind(what);
-        KINDS.contains(&kind).then_some(kind)
+        Some(kind(what)).filter(|kind| KINDS.contains(kind))
     }
 }
 
@@ -233,7 +228,7 @@ fn counted(metrics: &ClockMetrics<'_>) -> [Family; 3] {
     let missed = summary.probes.saturating_sub(summary.usable).saturating_sub(summary.spared);
     let probes = [("usable", summary.usable), ("missed", missed), ("spared", summary.spared)];
     let probes = probes.map(|(result, count)| Sample::new([("result", result)], count as f64));
-    let cpu_s = Sample::alone(summary.cpu_share * summary.watched_s);
+    let cpu_s = Sample::new([], summary.cpu_share * summary.watched_s);
     let of_probes = "Probes by what they saw of the counters of two CPUs.";
     [
         Family::counter("events", "What happened to clocks since the watch began.").of(events),
@@ -248,13 +243,14 @@ fn states(metrics: &ClockMetrics<'_>) -> [Family; 4] {
     let synchronised = metrics.synchronised.map(|is| f64::from(u8::from(is)));
     let watched = "Share of the time in which counters were watched.";
     [
-        Family::gauge("watched_ratio", watched).of(metrics.summary.watched_share.map(Sample::alone)),
+        Family::gauge("watched_ratio", watched)
+            .of(metrics.summary.watched_share.map(|value| Sample::new([], value))),
         Family::gauge("last_probe_timestamp_seconds", "When the last probe was made.")
-            .of([Sample::alone(metrics.last_probe_s)]),
+            .of([Sample::new([], metrics.last_probe_s)]),
         Family::gauge("source_info", "The kernel's clock source.")
             .of([Sample::new([("clocksource", source)], 1.0)]),
         Family::gauge("synchronised", "Whether a daemon disciplines the kernel's clock.")
-            .of(synchronised.map(Sample::alone)),
+            .of(synchronised.map(|value| Sample::new([], value))),
     ]
 }
 

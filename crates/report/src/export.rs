@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::escape::{markup, plain};
+use crate::number::joined;
 
 /// A family: what its samples are of.
 #[derive(Debug, Clone)]
@@ -48,11 +49,6 @@ impl Sample {
     pub fn new<const N: usize>(labels: [(&'static str, &str); N], value: f64) -> Self {
         Self { labels: labels.map(|(name, text)| (name, text.to_owned())).into(), value }
     }
-
-    /// A sample without labels.
-    pub fn alone(value: f64) -> Self {
-        Self { labels: Vec::new(), value }
-    }
 }
 
 /// The families as text, each name behind the prefix.
@@ -65,18 +61,15 @@ pub fn metrics(prefix: &str, families: impl IntoIterator<Item = Family>) -> Stri
         }
         let _ = writeln!(text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
         for Sample { labels, value } in samples {
-            let labels: Vec<String> =
-                labels.iter().map(|(name, text)| format!("{name}=\"{}\"", label(text))).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+            // What would end a label is made harmless.
+            let harmless = |text: &str| plain(text).replace('\\', "\\\\").replace('"', "\\\"");
+            let labels = labels.iter().map(|(name, text)| format!("{name}=\"{}\"", harmless(text)));
+            let labels = joined(labels, ",");
+            let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
             let _ = writeln!(text, "{prefix}{name}{labels} {value}");
         }
     }
     text
-}
-
-/// A label's value with what would end it made harmless.
-fn label(value: &str) -> String {
-    plain(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// What was checked, in the words of test results.
@@ -151,7 +144,7 @@ pub fn junit(suite: &TestSuite) -> String {
 
 /// Text that may stand in XML 1.0, whose characters are fewer than Unicode's (section 2.2); lines stay lines.
 fn escaped(text: &str) -> String {
-    text.split('\n').map(markup).collect::<Vec<_>>().join("\n")
+    joined(text.split('\n').map(markup), "\n")
 }
 
 #[cfg(test)]
@@ -207,7 +200,7 @@ mod tests {
             Family::counter("events", "What happened.").of([Sample::new([("kind", "step")], 2.0)]),
             Family::gauge("offset_seconds", "How far.")
                 .of([Sample::new([("cpu", "1"), ("of", "x\"} 1\n\\")], -1.5e-9)]),
-            Family::gauge("nothing", "Never written.").of([Sample::alone(f64::NAN)]),
+            Family::gauge("nothing", "Never written.").of([Sample::new([], f64::NAN)]),
         ];
         let text = metrics("sidestep_", families);
         check(&text);

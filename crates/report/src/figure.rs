@@ -1,5 +1,6 @@
 //! The figures of a report: what each shows, from which results, and why it is missing when it is.
 
+mod graph;
 mod memory;
 mod pairs;
 pub(crate) mod sockets;
@@ -9,8 +10,8 @@ use record::{Record, Sockets};
 
 use crate::page::Drawn;
 use crate::plan;
-pub(crate) use memory::by_block_and_stride;
-pub(crate) use pairs::line_transfer;
+pub(crate) use graph::{GraphPicture, Reads};
+pub(crate) use memory::bandwidth_of_several;
 
 /// What figures are drawn from: a record, and what the models make of its measured sockets.
 pub(crate) type Source<'r> = (&'r Record, Option<&'r SocketAccount>);
@@ -22,7 +23,7 @@ type Draw = fn(Source<'_>, &str) -> Option<Drawn>;
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
     name: &'static str,
-    title: &'static str,
+    pub(crate) title: &'static str,
     /// Words in the names of the probes that fill it.
     probes: &'static [&'static str],
     draw: Draw,
@@ -39,7 +40,7 @@ impl Figure {
     }
 
     /// Every figure, in the order of the report.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 10] = [
         Self::new("bandwidth", "Bandwidth against block size", &["bandwidth"], memory::bandwidth),
         Self::new(
             "latency-surface",
@@ -47,7 +48,6 @@ impl Figure {
             &["surface", "latency"],
             memory::surface,
         ),
-        Self::new("latency-heatmap", "Latency, cell by cell", &["surface", "latency"], memory::heat_map),
         Self::new(
             "walks",
             "Address translation against number of pages",
@@ -57,7 +57,6 @@ impl Figure {
         Self::new("stream", "STREAM bandwidth by CPU", &["stream"], memory::stream),
         Self::new("line-transfer", "Moving a cache line between CPUs", &["line", "transfer"], pairs::lines),
         Self::new("sharing", "What CPUs share", &["shar"], pairs::sharing),
-        Self::new("clock-offsets", "Counters of CPUs against each other", &["clock-pairs"], pairs::offsets),
         Self::new("clock-drift", "Counters over time", &["clock-pairs"], pairs::drift),
         Self::new("socket-links", "How the nodes are linked", &["sockets"], |of, name| {
             of_sockets(of, name, sockets::links)
@@ -84,11 +83,6 @@ impl Figure {
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name == "tlb" { "walks" } else { name };
         Self::ALL.into_iter().find(|figure| figure.name == name)
-    }
-
-    /// Its heading.
-    pub(crate) fn title(&self) -> &'static str {
-        self.title
     }
 }
 

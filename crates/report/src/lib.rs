@@ -9,7 +9,6 @@ mod draw;
 mod escape;
 mod export;
 mod figure;
-mod interconnect;
 mod naming;
 mod number;
 mod page;

@@ -1,9 +1,8 @@
 //! How results are called: one name per series, whoever shows it.
 
-use machine::{Bytes, CpuId, CpuSet};
+use machine::{CpuId, CpuSet};
+pub(crate) use record::word;
 use record::{Scope, StreamResult};
-use serde::Serialize;
-use serde_json::Value;
 
 /// `triad AVX2`, `triad AVX2 non-temporal`: kernel, instruction set and kind of store.
 pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
@@ -26,9 +25,8 @@ pub(crate) fn kernel_of(result: &StreamResult) -> (&str, &str, &str) {
 }
 
 /// The same in the least space, for the terminal: `triad nt`.
-pub(crate) fn series_short(kernel: &str, isa: &str, store: &str, with_isa: bool) -> String {
-    let store = if store == "non_temporal" { " nt" } else { "" };
-    if with_isa { format!("{kernel}{store} {isa}") } else { format!("{kernel}{store}") }
+pub(crate) fn series_short(kernel: &str, store: &str) -> String {
+    format!("{kernel}{}", if store == "non_temporal" { " nt" } else { "" })
 }
 
 /// `compare_and_swap` as words, abbreviations as they are written.
@@ -37,6 +35,11 @@ pub(crate) fn words(identifier: &str) -> String {
         "l1" | "l2" | "l3" | "simd" => identifier.to_uppercase(),
         other => other.replace('_', " "),
     }
+}
+
+/// `CPU 3`, `CPUs 0-15`.
+pub(crate) fn cpus(cpus: &CpuSet) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
 }
 
 /// Who worked: `CPU 3`, `node 1 (CPUs 8-15)`, `all (CPUs 0-15)`.
@@ -51,14 +54,6 @@ pub(crate) fn workers(
         (Scope::Node, _, Some(node)) => format!("node {node} (CPUs {cpus})"),
         (Scope::Machine, ..) => format!("all (CPUs {cpus})"),
         _ => format!("CPUs {cpus}"),
-    }
-}
-
-/// The word of a kind, as it stands in documents.
-pub(crate) fn word(kind: &impl Serialize) -> String {
-    match serde_json::to_value(kind) {
-        Ok(Value::String(word)) => word,
-        _ => String::new(),
     }
 }
 
@@ -83,9 +78,4 @@ pub(crate) fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) ->
         }
     }
     groups
-}
-
-/// `2 MiB pages`.
-pub(crate) fn pages(page_bytes: Bytes) -> String {
-    format!("{page_bytes} pages")
 }

@@ -2,28 +2,11 @@
 
 pub(crate) use machine::counted as count;
 use machine::{Bytes, Hertz};
-use record::{Quality, Spread};
-use stats::Interval;
+use record::Quality;
 pub(crate) use stats::text::{
-    UNKNOWN, column, duration_ns, percent, plus_minus, scaled, short, signed_percent, significant,
-    uncertainty,
+    UNKNOWN, column, duration_ns, first_few, joined, percent, plus_minus, scaled, short, signed_percent,
+    significant,
 };
-
-/// A value with its doubts and its uncertainty, for the cell of a table.
-pub(crate) fn measured(value: f64, spread: &Spread) -> String {
-    measured_as(value, spread, |value| value)
-}
-
-/// The same of a value in the unit that `scale` makes of the record's.
-pub(crate) fn measured_as(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> String {
-    let ends = uncertainty(value, spread.interval.map(scale));
-    format!("{}{} {ends}", column(value), quality_mark(spread.quality)).trim_end().to_owned()
-}
-
-/// A value with its uncertainty.
-pub(crate) fn with_ends(value: f64, interval: Interval) -> String {
-    format!("{} {}", column(value), uncertainty(value, interval)).trim_end().to_owned()
-}
 
 /// Bytes per second in decimal gigabytes, as STREAM counts.
 pub(crate) fn gigabytes(bytes_per_s: f64) -> f64 {

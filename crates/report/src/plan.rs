@@ -70,11 +70,10 @@ pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
 /// What was planted in a record, and that it says nothing of its machine; `None` if nothing was.
 pub(crate) fn planted(record: &Record) -> Option<String> {
     let rules = &record.provenance.planted;
-    let factors: Vec<String> =
-        rules.iter().map(|rule| format!("{} times {}", plain(&rule.row), rule.factor)).collect();
-    (!factors.is_empty()).then(|| {
-        format!("not what this machine does: windows were lengthened on purpose, {}", factors.join(", "))
-    })
+    let factors = rules.iter().map(|rule| format!("{} times {}", plain(&rule.row), rule.factor));
+    let factors = number::joined(factors, ", ");
+    (!rules.is_empty())
+        .then(|| format!("not what this machine does: windows were lengthened on purpose, {factors}"))
 }
 
 /// A sentence that says why there is nothing to show, from the first planned probe whose name has one of the words.

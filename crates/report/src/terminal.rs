@@ -79,10 +79,6 @@ impl Paper {
         self.lines.push((Ink::Plain, String::new()));
     }
 
-    pub(crate) fn faint(&mut self, text: &str) {
-        self.inked(Ink::Faint, text);
-    }
-
     pub(crate) fn inked(&mut self, ink: Ink, text: &str) {
         self.lines.push((ink, text.to_owned()));
     }

@@ -1,6 +1,8 @@
 //! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
 
+mod baseline;
 mod bill;
+mod cells;
 pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
@@ -11,13 +13,9 @@ pub(crate) mod experiment;
 mod firmware_links;
 pub(crate) mod flaws;
 mod fleet;
-mod guard;
-mod history;
 pub(crate) mod inferred_links;
-mod judged;
 mod linked_sockets;
 pub(crate) mod machine;
-mod measured;
 pub(crate) mod measured_sockets;
 mod memory;
 mod place;
@@ -30,8 +28,9 @@ mod socket_words;
 mod toggles;
 mod workloads;
 
+pub use baseline::{guard_baseline_page, guard_page, history_page};
 pub use bill::bill_page;
-pub use check_up::{check_up_page, results_page};
+pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
 pub use clusters::clusters_page;
@@ -39,10 +38,8 @@ pub use comparison::comparison_page;
 pub use drift::drift_page;
 pub use experiment::experiment_page;
 pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
-pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
+pub use flaws::{flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::{fleet_check_page, fleet_rows_page};
-pub use guard::{guard_baseline_page, guard_page};
-pub use history::history_page;
 pub use inferred_links::inferred_links_page;
 pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;
@@ -51,7 +48,7 @@ pub use memory::{MemoryView, memory_page};
 pub use place::place_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;
-pub use selftest::{SelftestReport, selftest_page};
+pub use selftest::selftest_page;
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use workloads::{

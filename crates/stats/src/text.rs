@@ -2,6 +2,8 @@
 //!
 //! One place for all crates, so that one number looks the same wherever it stands.
 
+use std::fmt::Display;
+
 use crate::Interval;
 
 /// What stands where a number is missing or is not one.
@@ -258,6 +260,21 @@ pub fn listed<W: AsRef<str>>(words: &[W], last_joined_by: &str) -> String {
     match words.as_slice() {
         [first @ .., last] if !first.is_empty() => format!("{} {last_joined_by} {last}", first.join(", ")),
         few => few.concat(),
+    }
+}
+
+/// Parts with this between them; nothing without any.
+pub fn joined<T: Display>(parts: impl IntoIterator<Item = T>, by: &str) -> String {
+    let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
+    parts.join(by)
+}
+
+/// The first few names, and how many more: `a, b and 3 more`.
+pub fn first_few<W: AsRef<str>>(names: &[W], most: usize) -> String {
+    let shown = joined(names.iter().take(most).map(AsRef::as_ref), ", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -32,9 +32,6 @@ pub(crate) struct CheckArguments {
     /// The same from the names of nodes, by named groups: r(?<rack>\d+)c(?<chassis>\d+)s(?<slot>\d+)
     #[arg(long, value_name = "REGEX")]
     name_pattern: Option<Regex>,
-    /// Also draw a map of each metric whose name matches, six at most
-    #[arg(long, value_name = "REGEX")]
-    map: Option<Regex>,
     #[command(flatten)]
     forms: Forms,
 }
@@ -87,7 +84,7 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
 /// Checks.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = arguments.place()?;
-    let found = judge(&gathered(&arguments.records)?, &place, arguments.map.as_ref());
+    let found = judge(&gathered(&arguments.records)?, &place);
     let page = report::fleet_check_page(&found);
     arguments.forms.print(&page, &found, global)?;
     Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))

@@ -7,9 +7,9 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use experiments::history::seconds_of_utc;
 use fleet::check::is_rare;
-use fleet::export::{status_word, suspect_text};
+use fleet::confirm::suspect_text;
 use host::live::write_atomically;
-use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetNode, FleetStatus, FleetSuspect};
+use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetNode, FleetStatus, FleetSuspect, word};
 use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
 use crate::outcome::Outcome;
@@ -45,7 +45,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<Outcome> {
     write(prometheus, &|| metrics(&found))?;
     write(junit, &|| self::junit(&found))?;
     if *slurm_drain {
-        output::print_lines(&fleet::export::slurm_drain(&found))?;
+        output::print_lines(&fleet::confirm::slurm_drain(&found))?;
     }
     Ok(Outcome::Done)
 }
@@ -70,8 +70,7 @@ fn metrics(check: &FleetCheck) -> String {
         Some(Sample::new([("node", &node.node)], seconds_of_utc(&node.started_utc)? as f64))
     });
     let levels = check.levels.iter().map(|one| {
-        let parts =
-            [("factor", one.factor.as_str()), ("level", &one.level), ("status", status_word(one.status))];
+        let parts = [("factor", one.factor.as_str()), ("level", &one.level), ("status", &word(&one.status))];
         Sample::new(parts, one.worse_percent / 100.0)
     });
     let states = check.minorities.iter().map(|one| {
@@ -113,7 +112,7 @@ fn junit(check: &FleetCheck) -> String {
         }
     });
     let levels = check.levels.iter().map(|one| {
-        let (status, metrics, of_metrics) = (status_word(one.status), one.metrics, one.of_metrics);
+        let (status, metrics, of_metrics) = (word(&one.status), one.metrics, one.of_metrics);
         let why = format!("{status}: {:+.1} % on {metrics} of {of_metrics} metrics", one.worse_percent);
         let failure = (one.status != FleetStatus::NotSeenAgain).then_some(why);
         case("factors", format!("{}={}", one.factor, one.level), failure)

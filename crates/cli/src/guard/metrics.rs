@@ -24,8 +24,9 @@ pub(super) fn metrics(found: &GuardOutcome) -> String {
             found.changes.iter().find(|change| change.row.is_none() && change.class == class.class);
         of_class.map_or(0.0, |change| change.slower_percent)
     };
-    let [facts, numbers] = [found.facts.len(), found.changes.len()].map(|count| Sample::alone(count as f64));
-    let checked = seconds_of_utc(&found.checked_utc).map(|seconds| Sample::alone(seconds as f64));
+    let [facts, numbers] =
+        [found.facts.len(), found.changes.len()].map(|count| Sample::new([], count as f64));
+    let checked = seconds_of_utc(&found.checked_utc).map(|seconds| Sample::new([], seconds as f64));
     let is_one = "Whether the machine is as its baseline; one of them is 1.";
     let changed = "Confirmed change of the cost of a class; slower is above zero.";
     let limit = "Smallest change of a class that a check can show.";

@@ -2,7 +2,7 @@
 
 use machine::counted;
 use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict};
-use stats::text::signed_percent;
+use stats::text::{first_few, joined, signed_percent};
 
 use super::node::Node;
 use super::tables::Tables;
@@ -10,7 +10,7 @@ use super::{FEWEST_NODES, is_rare};
 
 /// Names in a sentence.
 const NAMES: usize = 4;
-/// Clocks of nodes may differ by this many days before it is told.
+/// Clocks of nodes may differ by this many days before it is noted.
 const CLOCK_DAYS: i64 = 30;
 
 pub(super) fn sentence(check: &FleetCheck) -> String {
@@ -32,35 +32,22 @@ pub(super) fn sentence(check: &FleetCheck) -> String {
         FleetVerdict::Odd => {
             let rare = check.minorities.iter().filter(|one| is_rare(one)).count();
             let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states(rare)];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            if check.suspects.is_empty() {
-                format!("{nodes}: {}", parts.join("; "))
-            } else {
-                parts.join("; ")
-            }
+            let parts = joined(parts.into_iter().flatten(), "; ");
+            if check.suspects.is_empty() { format!("{nodes}: {parts}") } else { parts }
         }
-    }
-}
-
-/// `suspect`, or what repeats have shown.
-fn status(status: FleetStatus) -> &'static str {
-    match status {
-        FleetStatus::Suspect => "suspect",
-        FleetStatus::Confirmed => "confirmed",
-        FleetStatus::NotSeenAgain => "not seen again",
     }
 }
 
 fn suspects(suspects: &[FleetSuspect], nodes: &str) -> Option<String> {
     let first = suspects.first()?;
-    let counts = [FleetStatus::Confirmed, FleetStatus::Suspect, FleetStatus::NotSeenAgain].map(|wanted| {
-        let count = suspects.iter().filter(|one| one.status == wanted).count();
-        (count > 0).then(|| format!("{count} {}", status(wanted)))
+    let counts = [FleetStatus::Confirmed, FleetStatus::Suspect, FleetStatus::NotSeenAgain].map(|status| {
+        let count = suspects.iter().filter(|one| one.status == status).count();
+        (count > 0).then(|| format!("{count} {}", status.words()))
     });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let counts = joined(counts.into_iter().flatten(), ", ");
     let by = signed_percent(first.worse_percent);
     let metrics = counted(first.metrics, "metric");
-    Some(format!("{} of {nodes}, first {} ({by} on {metrics})", counts.join(", "), first.node))
+    Some(format!("{counts} of {nodes}, first {} ({by} on {metrics})", first.node))
 }
 
 fn levels(levels: &[FleetLevel]) -> Option<String> {
@@ -76,20 +63,11 @@ fn states(rare: usize) -> Option<String> {
     (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")))
 }
 
-/// Names, the first few of them.
-fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
-        tables.nodes.iter().filter(|node| is(node)).map(|node| node.name.as_str()).collect()
+        tables.nodes.iter().filter(|node| is(node)).map(|node| node.row.node.as_str()).collect()
     };
-    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.started_utc)).collect();
+    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.row.started_utc)).collect();
     let mut known: Vec<i64> = days.iter().copied().flatten().collect();
     known.sort_unstable();
     let middle = known.get(known.len() / 2).copied().unwrap_or_default();
@@ -99,14 +77,14 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         .iter()
         .zip(&days)
         .filter(|(_, day)| is_apart(day))
-        .map(|(node, _)| node.name.as_str())
+        .map(|(node, _)| node.row.node.as_str())
         .collect();
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
     let mut notes = Vec::new();
     let mut note = |names: &[&str], text: &str| {
         if !names.is_empty() {
-            notes.push(format!("{} {text}: {}", counted(names.len(), "node"), some(names)));
+            notes.push(format!("{} {text}: {}", counted(names.len(), "node"), first_few(names, NAMES)));
         }
     };
     note(&missing, "of the inventory without a check-up");
@@ -117,7 +95,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         &named(&|node| node.is_two_machines),
         "whose name two machines have: their hardware differs between records",
     );
-    note(&named(&|node| node.is_partial), "whose check-up stopped early; what it measured counts");
+    note(&named(&|node| node.row.partial.is_some()), "whose check-up stopped early; what it measured counts");
     note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
     let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
     if several > 0 {

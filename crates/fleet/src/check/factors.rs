@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{NodeRow, StateKind};
+use record::{NodeRow, StateKind, word};
 use stats::{FEWEST_UNITS, Order, median};
 
 use super::Place;
@@ -27,7 +27,7 @@ pub(super) struct Level {
 #[derive(Debug, Clone)]
 pub(super) struct Minority {
     pub(super) stratum: usize,
-    pub(super) kind: &'static str,
+    pub(super) kind: String,
     pub(super) id: String,
     pub(super) state: String,
     pub(super) usual: String,
@@ -118,10 +118,10 @@ pub(super) fn levels(
         let mut add = |words: &mut Interned<String>, factor: &str, level: &str| {
             own.push((words.number(factor.to_owned()), words.number(level.to_owned())));
         };
-        for (factor, level) in places.of_node.get(node.name.as_str()).into_iter().flatten() {
+        for (factor, level) in places.of_node.get(node.row.node.as_str()).into_iter().flatten() {
             add(&mut words, factor, level);
         }
-        nested.get(node.name.as_str()).into_iter().for_each(|level| add(&mut words, NESTED, level));
+        nested.get(node.row.node.as_str()).into_iter().for_each(|level| add(&mut words, NESTED, level));
         for (factor, level) in facts(&run.row) {
             add(&mut words, factor, &level);
         }
@@ -130,7 +130,7 @@ pub(super) fn levels(
             if matches!(state.kind, StateKind::Setting | StateKind::Flaw) && !COLUMNS.contains(&id.as_str()) {
                 let factor = *of_states
                     .entry((state.kind, state.id))
-                    .or_insert_with(|| words.number(format!("{} {id}", word(state.kind))));
+                    .or_insert_with(|| words.number(format!("{} {id}", word(&state.kind))));
                 own.push((factor, words.number(gathered.words.of(state.value).clone())));
             }
         }
@@ -208,7 +208,7 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
         let Some(usual) = values.first().map(|(value, ..)| (*value).clone()) else { continue };
         minorities.extend(values.into_iter().skip(1).map(|(state, nodes, rates)| Minority {
             stratum,
-            kind: word(kind),
+            kind: word(&kind),
             id: gathered.words.of(id).clone(),
             state: state.clone(),
             usual: usual.clone(),
@@ -218,23 +218,13 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
         }));
     }
     minorities.order_by(|a, b| {
-        (a.nodes.len(), a.stratum, a.kind, &a.id, &a.state).cmp(&(
+        (a.nodes.len(), a.stratum, &a.kind, &a.id, &a.state).cmp(&(
             b.nodes.len(),
             b.stratum,
-            b.kind,
+            &b.kind,
             &b.id,
             &b.state,
         ))
     });
     minorities
-}
-
-/// As rows write it.
-const fn word(kind: StateKind) -> &'static str {
-    match kind {
-        StateKind::Flaw => "flaw",
-        StateKind::Clock => "clock",
-        StateKind::Setting => "setting",
-        StateKind::Sdc => "sdc",
-    }
 }

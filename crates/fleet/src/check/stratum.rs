@@ -1,16 +1,13 @@
 //! One stratum judged: busy nodes set aside, levels peeled off, and the nodes that are odd beside what these explain.
 
-use record::{
-    FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMap, FleetStatus, FleetStratum, FleetSuspect,
-};
-use regex::Regex;
+use record::{FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetStatus, FleetStratum, FleetSuspect};
 use stats::{
     BEYOND_SPREADS, Crossing, Deviations, Explained, FEWEST_UNITS, Oddity, Outliers, median, peeled,
 };
 
 use super::node::Node;
 use super::tables::Tables;
-use super::{ALIKE, ALL_METRICS, FEWEST_NODES, places, repeats};
+use super::{ALIKE, ALL_METRICS, FEWEST_NODES, node, repeats};
 
 /// Metrics named of each finding.
 const WORST: usize = 5;
@@ -24,8 +21,6 @@ const SCATTER: f64 = 2.0;
 const SCATTERED_WORSE: f64 = 1.0;
 /// over at least so many metrics.
 const SCATTERED_METRICS: usize = 20;
-/// Metrics of which maps are drawn.
-const MOST_MAPS: usize = 6;
 
 /// A stratum with its nodes and metrics by their places in it.
 pub(super) struct Judged<'t> {
@@ -55,12 +50,12 @@ impl<'t> Judged<'t> {
     }
 
     /// Judges it, and adds what it finds.
-    pub(super) fn judge(mut self, check: &mut FleetCheck, map: Option<&Regex>) {
+    pub(super) fn judge(mut self, check: &mut FleetCheck) {
         let quiet: Vec<bool> = (0..self.nodes.len()).map(|place| !self.node(place).is_busy).collect();
         self.centre(&quiet);
         let scatter = self.scatter(&quiet);
         let counts: Vec<bool> = quiet.iter().zip(&scatter).map(|(quiet, s)| *quiet && s.is_none()).collect();
-        self.describe(check, map);
+        self.describe(check);
         let quiet_nodes = counts.iter().filter(|counts| **counts).count();
         let about = &self.tables.strata[self.index];
         let judged = (0..self.metrics.len()).filter(|m| self.deviations.spread(*m) > 0.0).count();
@@ -130,15 +125,16 @@ impl<'t> Judged<'t> {
             let (spread, worse) = (*one)?;
             let node = self.node(place);
             // A guest does not see who else is at work on its host.
-            let is_unknown = (node.others_share.is_none() || node.is_guest) && !node.is_busy;
+            let is_unknown =
+                (node.row.others_share.is_none() || node.row.hypervisor.is_some()) && !node.is_busy;
             let is_disturbed = spread > SCATTER * usual && worse > SCATTERED_WORSE && usual > 0.0;
             (is_unknown && is_disturbed).then(|| spread / usual)
         };
         all.iter().enumerate().map(disturbed).collect()
     }
 
-    /// Deviations of each node by family, and maps, before anything is explained.
-    fn describe(&self, check: &mut FleetCheck, map: Option<&Regex>) {
+    /// Deviations of each node by family, before anything is explained.
+    fn describe(&self, check: &mut FleetCheck) {
         let family = |metric: &usize| self.tables.metrics[self.metrics[*metric]].family.as_str();
         let of_family: Vec<Vec<usize>> = check
             .families
@@ -154,21 +150,10 @@ impl<'t> Judged<'t> {
             };
             check.nodes[*node].deviation_percent = of_family.iter().map(of).collect();
         }
-        let Some(map) = map else { return };
-        let wanted =
-            (0..self.metrics.len()).filter(|m| map.is_match(&self.tables.metrics[self.metrics[*m]].key));
-        for metric in wanted.take(MOST_MAPS.saturating_sub(check.maps.len())) {
-            let value = |place| self.deviations.known(metric, place).map(|value| percent(f64::from(value)));
-            check.maps.push(FleetMap {
-                metric: self.tables.metrics[self.metrics[metric]].key.clone(),
-                stratum: self.index,
-                worse_percent: (0..self.nodes.len()).map(value).collect(),
-            });
-        }
     }
 
     /// The levels of this stratum: indices into the tables, and nodes by place. Of levels with the same nodes only the first is
-    /// tried; the others are told as tied.
+    /// tried; the others are named as tied.
     fn levels(&self) -> Vec<(usize, Vec<u32>)> {
         let mut seen = std::collections::BTreeSet::new();
         let own =
@@ -254,7 +239,7 @@ impl<'t> Judged<'t> {
             let keys: Vec<&str> =
                 hits.iter().map(|(m, _)| self.tables.metrics[self.metrics[*m]].key.as_str()).collect();
             let members: Vec<&str> =
-                places.iter().map(|place| self.node(*place as usize).name.as_str()).collect();
+                places.iter().map(|place| self.node(*place as usize).row.node.as_str()).collect();
             repeats::of_level(self.tables, &members, &keys, &mut level);
             check.levels.push(level);
         }
@@ -291,8 +276,8 @@ impl<'t> Judged<'t> {
         for place in inside.into_iter().step_by(step) {
             let Some(other) = self.nearest(check, place, &outside).first().copied() else { break };
             outside.retain(|one| *one != other);
-            pairs[0].push(self.node(place).name.clone());
-            pairs[1].push(self.node(other).name.clone());
+            pairs[0].push(self.node(place).row.node.clone());
+            pairs[1].push(self.node(other).row.node.clone());
         }
         pairs
     }
@@ -300,7 +285,7 @@ impl<'t> Judged<'t> {
     /// The nearest of these places, those in the same rack first.
     fn nearest(&self, check: &FleetCheck, place: usize, others: &[usize]) -> Vec<usize> {
         let of = |place: usize| &check.nodes[self.nodes[place]].place;
-        let key = |other: &usize| (places::distance(of(place), of(*other)), *other);
+        let key = |other: &usize| (node::distance(of(place), of(*other)), *other);
         let mut near: Vec<usize> = others.iter().copied().filter(|other| *other != place).collect();
         if near.len() > MATCHED {
             near.select_nth_unstable_by_key(MATCHED, key);
@@ -330,7 +315,7 @@ impl<'t> Judged<'t> {
             let logs: Vec<f64> = hits.iter().map(|hit| hit.2).collect();
             let matched = self.nearest(check, place, &healthy).into_iter();
             let mut suspect = FleetSuspect {
-                node: self.node(place).name.clone(),
+                node: self.node(place).row.node.clone(),
                 stratum: self.index,
                 status: FleetStatus::Suspect,
                 is_wide: odd == Oddity::Wide,
@@ -343,12 +328,12 @@ impl<'t> Judged<'t> {
                     .map(|(metric, _, log)| self.deviation(*metric, *log))
                     .collect(),
                 shared: self.shared(&hits),
-                matched: matched.map(|other| self.node(other).name.clone()).collect(),
+                matched: matched.map(|other| self.node(other).row.node.clone()).collect(),
                 repeat: None,
             };
             let keys: Vec<&str> =
                 hits.iter().map(|hit| self.tables.metrics[self.metrics[hit.0]].key.as_str()).collect();
-            repeats::of_node(self.tables, &self.node(place).started_utc, &keys, &mut suspect);
+            repeats::of_node(self.tables, &self.node(place).row.started_utc, &keys, &mut suspect);
             check.suspects.push(suspect);
         }
     }
@@ -378,9 +363,9 @@ impl<'t> Judged<'t> {
                 self.deviations.in_spreads(*m, place).is_some_and(|size| size.abs() > BEYOND_SPREADS)
             };
             check.busy.push(FleetBusy {
-                node: node.name.clone(),
-                others_share: node.others_share,
-                steal_share: node.steal_share,
+                node: node.row.node.clone(),
+                others_share: node.row.others_share,
+                steal_share: node.row.steal_share,
                 metrics: (0..self.metrics.len()).filter(beyond).count(),
                 scatter: *scatter,
             });

@@ -80,16 +80,10 @@ impl Tables {
             let is_above = |share: Option<f64>, most: f64| share.is_some_and(|share| share > most);
             Node {
                 stratum: strata.binary_search(&stratum(row)).unwrap_or_default(),
-                name: name.clone(),
-                run_id: row.run_id.clone(),
-                started_utc: row.started_utc.clone(),
+                row: row.clone(),
                 runs: check_ups.count,
                 is_two_machines: check_ups.serials.len() > 1,
                 is_busy: is_above(row.others_share, OTHERS_MOST) || is_above(row.steal_share, steal_most),
-                is_guest: row.hypervisor.is_some(),
-                others_share: row.others_share,
-                steal_share: row.steal_share,
-                is_partial: row.partial.is_some(),
                 rack: of(&["rack"]),
                 chassis: of(&["chassis"]),
                 slot: of(&["slot", "position"]),

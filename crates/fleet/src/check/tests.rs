@@ -37,11 +37,11 @@ impl Rows {
         self.nodes.push(node);
     }
 
-    fn judged(&self, place: &Place, map: Option<&Regex>) -> FleetCheck {
+    fn judged(&self, place: &Place) -> FleetCheck {
         let mut gathered = Gathered::default();
         let [nodes, states, metrics] = [lines(&self.nodes), lines(&self.states), lines(&self.metrics)];
         gathered.add_rows(&nodes[..], &states[..], &metrics[..]).expect("all of it is in memory");
-        judge(&gathered, place, map)
+        judge(&gathered, place)
     }
 }
 
@@ -105,14 +105,14 @@ fn repeated(day: &str, slower: f64) -> Rows {
 
 #[test]
 fn an_odd_node_is_suspect_with_healthy_neighbours_and_a_rack_explains_its_clocks() {
-    let found = check_ups().judged(&inventory(), Some(&Regex::new("k[12]").expect("a pattern")));
+    let found = check_ups().judged(&inventory());
     assert_eq!(found.verdict, FleetVerdict::Odd);
     assert!(found.sentence.starts_with("1 suspect of 24 nodes, first n3 (+2"), "{}", found.sentence);
     assert_eq!((found.suspects[0].status, found.suspects[0].metrics), (FleetStatus::Suspect, METRICS));
     assert_eq!(found.suspects[0].matched, ["n2", "n4"]);
     assert_eq!(found.minorities[0].explained_by, ["rack=r1"]);
     assert_eq!(found.minorities[0].examples, ["n10", "n11", "n8", "n9"]);
-    assert_eq!((found.busy.len(), found.maps.len(), found.id.as_str()), (1, 2, "20261126T040000Z"));
+    assert_eq!((found.busy.len(), found.id.as_str()), (1, "20261126T040000Z"));
     assert!(found.notes[0].contains("ghost"), "{:?}", found.notes);
     let n12 = found.nodes.iter().find(|one| one.node == "n12").expect("a node");
     assert_eq!((n12.place.rack.as_str(), n12.place.position), ("r2", 4));
@@ -127,13 +127,13 @@ fn what_is_repeated_is_confirmed_or_not_seen_again_and_what_came_before_does_not
         ("20261127", 0.0, FleetStatus::NotSeenAgain),
         ("20261125", 0.19, FleetStatus::Suspect),
     ] {
-        let found = repeated(day, slower).judged(&Place::Unknown, None);
+        let found = repeated(day, slower).judged(&Place::Unknown);
         assert_eq!(found.suspects[0].status, expected, "{day} {slower}");
         assert_eq!(found.suspects[0].repeat.is_some(), expected != FleetStatus::Suspect);
     }
     let mut few = repeated("20261127", 0.19);
     few.nodes.retain(|row| row.experiment == CHECK_UP || row.run_id.contains("T050000"));
-    let found = few.judged(&Place::Unknown, None);
+    let found = few.judged(&Place::Unknown);
     assert_eq!(found.suspects[0].status, FleetStatus::Suspect);
     assert_eq!(found.suspects[0].repeat.as_ref().map(|repeat| repeat.suspect_runs), Some(1));
 }
@@ -149,12 +149,12 @@ fn of_a_node_the_latest_check_up_counts_in_whatever_order_they_are_read() {
     };
     rows.nodes[7].serials_hash = Some("a".to_owned());
     rows.add(older, |_| 3.0);
-    let expected = rows.judged(&Place::Unknown, None);
+    let expected = rows.judged(&Place::Unknown);
     assert_eq!((expected.suspects.len(), expected.rows), (1, NODES * METRICS));
     assert!(expected.notes.iter().any(|note| note.contains("two machines have")), "{:?}", expected.notes);
     rows.nodes.reverse();
     rows.metrics.reverse();
-    assert_eq!(rows.judged(&Place::Unknown, None), expected);
+    assert_eq!(rows.judged(&Place::Unknown), expected);
 }
 
 #[test]
@@ -168,6 +168,6 @@ fn places_are_read_from_names_and_chassis_of_one_name_are_apart_by_rack() {
     assert_eq!(places.level("n1", &["slot", "rack"]), Some("1"));
     assert_eq!(places.level("n1", &["chassis"]), None);
     assert!(Place::of_names(&Regex::new("n").expect("a pattern")).is_none());
-    let found = rows.judged(&place, None);
+    let found = rows.judged(&place);
     assert_eq!(found.nodes[0].place.rack, "0");
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use machine::{CpuId, CpuSet, NodeId};
-use record::{ChaseOrder, MetricRow, NodeRow, Quality, Record, Spread};
+use record::{MetricRow, NodeRow, Quality, Record, Spread, word};
 use stats::{Interval, RowClass};
 
 /// Reads of a coarse clock are left out, as comparisons leave them out: in unchanged runs they take 18 or 28 cycles, by where code
@@ -47,15 +47,6 @@ enum Place<'p> {
     Machine,
 }
 
-/// What a number is about.
-struct Heading<'p> {
-    metric: String,
-    class: RowClass,
-    unit: Unit,
-    place: Place<'p>,
-    memory: Option<NodeId>,
-}
-
 /// A number with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Number {
@@ -89,7 +80,6 @@ impl Measured {
         key(&self.metric, self.cpu.as_deref(), self.mem_node)
     }
 
-    /// Its class.
     pub fn family(&self) -> &'static str {
         self.class.name()
     }
@@ -168,31 +158,38 @@ pub(super) fn numbers(record: &Record) -> Vec<Measured> {
 }
 
 impl Numbers<'_> {
-    /// Adds a row unless the number means nothing or the first of its kind is there.
-    fn add(&mut self, heading: Heading<'_>, number: Number) {
+    /// Adds a number, in the memory of a node where one was chosen, unless it means nothing or the first of its kind is there.
+    fn add(
+        &mut self,
+        metric: String,
+        class: RowClass,
+        unit: Unit,
+        (place, memory): (Place<'_>, Option<NodeId>),
+        number: Number,
+    ) {
         if !(number.value.is_finite() && number.value > 0.0) {
             return;
         }
-        let cpu = match heading.place {
+        let cpu = match place {
             Place::One(cpu) => Some(cpu.0.to_string()),
             Place::Together(cpus) => Some(cpus.to_string()),
             Place::Pair(measured, other) => Some(format!("{}>{}", measured.0, other.0)),
             Place::Machine => None,
         };
-        let mem_node = heading.memory.map(|node| node.0);
-        if !self.seen.insert(key(&heading.metric, cpu.as_deref(), mem_node)) {
+        let mem_node = memory.map(|node| node.0);
+        if !self.seen.insert(key(&metric, cpu.as_deref(), mem_node)) {
             return;
         }
         // An interval that does not hold its number, or has no ends, is no interval of it.
         let interval = number.interval.filter(|interval| interval.contains(number.value));
         let interval = interval.filter(|interval| interval.low.is_finite() && interval.high.is_finite());
         self.rows.push(Measured {
-            metric: heading.metric,
+            metric,
             cpu,
-            socket: self.socket(heading.place),
+            socket: self.socket(place),
             mem_node,
-            class: heading.class,
-            unit: heading.unit,
+            class,
+            unit,
             number: Number { interval, ..number },
         });
     }
@@ -217,27 +214,18 @@ impl Numbers<'_> {
         const CLASSES: [RowClass; 3] =
             [RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth];
         let memory = &self.record.memory;
-        for result in &memory.stream {
-            let heading = Heading {
-                metric: format!("stream/{}/{}/{}", result.kernel, result.isa, result.store),
-                class: RowClass::Stream,
-                unit: Unit::BytesPerSecond,
-                place: Place::Together(&result.cpus),
-                memory: result.node,
-            };
-            self.add(heading, Number::new(result.bytes_per_s, &result.spread));
+        for one in &memory.stream {
+            let metric = format!("stream/{}/{}/{}", one.kernel, one.isa, one.store);
+            let number = Number::new(one.bytes_per_s, &one.spread);
+            self.rate(metric, RowClass::Stream, (Place::Together(&one.cpus), one.node), number);
         }
         let levels = memory.block_levels();
-        for point in &memory.bandwidth {
-            let (kernel, isa, store) = (&point.kernel, &point.isa, &point.store);
-            let heading = Heading {
-                metric: format!("bandwidth/{kernel}/{isa}/{store}/block={}", point.block_bytes.0),
-                class: by_level(levels.of_block(point.block_bytes), CLASSES),
-                unit: Unit::BytesPerSecond,
-                place: Place::Together(&point.cpus),
-                memory: None,
-            };
-            self.add(heading, Number::new(point.bytes_per_s, &point.spread));
+        for one in &memory.bandwidth {
+            let (kernel, isa, store, block) = (&one.kernel, &one.isa, &one.store, one.block_bytes);
+            let metric = format!("bandwidth/{kernel}/{isa}/{store}/block={}", block.0);
+            let class = by_level(levels.of_block(block), CLASSES);
+            let number = Number::new(one.bytes_per_s, &one.spread);
+            self.rate(metric, class, (Place::Together(&one.cpus), None), number);
         }
     }
 
@@ -245,144 +233,121 @@ impl Numbers<'_> {
         const CLASSES: [RowClass; 3] =
             [RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency];
         let memory = &self.record.memory;
-        for cell in &memory.latency {
-            let (block, stride, page) = (cell.block_bytes.0, cell.stride_bytes.0, cell.page_bytes.0);
+        for one in &memory.latency {
+            let (block, stride, page) = (one.block_bytes.0, one.stride_bytes.0, one.page_bytes.0);
             let metric = format!("latency/block={block}/stride={stride}/page={page}");
-            let class = by_level(cell.level.as_deref(), CLASSES);
-            self.nanoseconds(metric, class, Place::One(cell.cpu), Number::new(cell.ns, &cell.spread));
+            let class = by_level(one.level.as_deref(), CLASSES);
+            self.time(metric, class, Place::One(one.cpu), Number::new(one.ns, &one.spread));
         }
-        for result in &memory.orders {
-            let order = match result.order {
-                ChaseOrder::Sequential => "sequential",
-                ChaseOrder::PageConfined => "page_confined",
-                ChaseOrder::Random => "random",
-            };
-            let metric = format!("order/{order}/block={}/page={}", result.block_bytes.0, result.page_bytes.0);
-            let number = Number::new(result.ns, &result.spread);
-            self.nanoseconds(metric, RowClass::MemoryLatency, Place::One(result.cpu), number);
+        for one in &memory.orders {
+            let (block, page) = (one.block_bytes.0, one.page_bytes.0);
+            let metric = format!("order/{}/block={block}/page={page}", word(&one.order));
+            let number = Number::new(one.ns, &one.spread);
+            self.time(metric, RowClass::MemoryLatency, Place::One(one.cpu), number);
         }
-        for result in &memory.parallel {
-            let metric = format!("parallel/chains={}/block={}", result.chains, result.block_bytes.0);
-            let number = Number::new(result.ns_per_load, &result.spread);
-            self.nanoseconds(metric, RowClass::MemoryLatency, Place::One(result.cpu), number);
+        for one in &memory.parallel {
+            let metric = format!("parallel/chains={}/block={}", one.chains, one.block_bytes.0);
+            let number = Number::new(one.ns_per_load, &one.spread);
+            self.time(metric, RowClass::MemoryLatency, Place::One(one.cpu), number);
         }
-        for result in &memory.loaded {
-            let metric = format!("loaded/by={}", result.loading.len());
-            let number = Number::new(result.ns, &result.spread);
-            self.nanoseconds(metric, RowClass::LoadedLatency, Place::One(result.cpu), number);
+        for one in &memory.loaded {
+            let metric = format!("loaded/by={}", one.loading.len());
+            let number = Number::new(one.ns, &one.spread);
+            self.time(metric, RowClass::LoadedLatency, Place::One(one.cpu), number);
         }
     }
 
     fn translation(&mut self) {
-        for point in &self.record.memory.walks {
-            let metric = format!("walk/pages={}/page={}", point.pages, point.page_bytes.0);
-            let number = Number::new(point.delta_ns, &point.spread);
-            self.nanoseconds(metric, RowClass::PageWalks, Place::One(point.cpu), number);
+        for one in &self.record.memory.walks {
+            let metric = format!("walk/pages={}/page={}", one.pages, one.page_bytes.0);
+            let number = Number::new(one.delta_ns, &one.spread);
+            self.time(metric, RowClass::PageWalks, Place::One(one.cpu), number);
         }
         let levels = &self.record.levels;
         let derived = |value, interval| Number { value, interval, windows: 0, quality: Quality::Converged };
         for tlb in &levels.tlbs {
             let number = derived(tlb.miss_ns, Some(tlb.miss_interval));
-            self.nanoseconds(
-                format!("tlb-miss/level={}", tlb.level),
-                RowClass::PageWalks,
-                Place::Machine,
-                number,
-            );
+            let metric = format!("tlb-miss/level={}", tlb.level);
+            self.time(metric, RowClass::PageWalks, Place::Machine, number);
         }
         if let Some(ns) = levels.walk_ns {
             let number = derived(ns, levels.walk_interval);
-            self.nanoseconds("page-walk".to_owned(), RowClass::PageWalks, Place::Machine, number);
+            self.time("page-walk".to_owned(), RowClass::PageWalks, Place::Machine, number);
         }
     }
 
     fn pairs(&mut self) {
         let cores = &self.record.cores;
-        for result in &cores.line_transfer {
-            let number = Number::new(result.ns, &result.spread);
-            let place = Place::Pair(result.a, result.b);
-            self.nanoseconds(format!("line/{}", result.protocol), RowClass::LineTransfer, place, number);
+        for one in &cores.line_transfer {
+            let (metric, place) = (format!("line/{}", one.protocol), Place::Pair(one.a, one.b));
+            self.time(metric, RowClass::LineTransfer, place, Number::new(one.ns, &one.spread));
         }
-        for result in &cores.sharing {
-            let place = Place::Pair(result.a, result.b);
-            self.slowdown(
-                format!("sharing/{}", result.resource),
-                place,
-                Number::new(result.slowdown, &result.spread),
-            );
+        for one in &cores.sharing {
+            let (metric, place) = (format!("sharing/{}", one.resource), Place::Pair(one.a, one.b));
+            let number = Number::new(one.slowdown, &one.spread);
+            self.add(metric, RowClass::Sharing, Unit::Ratio, (place, None), number);
         }
-        for result in &cores.unlike {
-            let metric = format!("unlike/{}/{}", result.class, result.beside);
-            let place = Place::Pair(result.a, result.b);
-            self.slowdown(metric, place, Number::new(result.slowdown, &result.spread));
+        for one in &cores.unlike {
+            let metric = format!("unlike/{}/{}", one.class, one.beside);
+            let number = Number::new(one.slowdown, &one.spread);
+            self.add(metric, RowClass::Sharing, Unit::Ratio, (Place::Pair(one.a, one.b), None), number);
         }
-        for point in &cores.wake {
-            let metric = format!("wake/idle_us={}", point.idle_us);
-            let place = Place::Pair(point.sleeper, point.waker);
-            self.nanoseconds(metric, RowClass::Waking, place, Number::new(point.ns, &point.spread));
+        for one in &cores.wake {
+            let metric = format!("wake/idle_us={}", one.idle_us);
+            let place = Place::Pair(one.sleeper, one.waker);
+            self.time(metric, RowClass::Waking, place, Number::new(one.ns, &one.spread));
         }
     }
 
     fn cores(&mut self) {
         let cores = &self.record.cores;
-        for control in &cores.control {
-            let number = Number::new(control.multiply_ns, &control.spread);
-            self.nanoseconds("multiply".to_owned(), RowClass::CoreClock, Place::One(control.cpu), number);
+        for one in &cores.control {
+            let number = Number::new(one.multiply_ns, &one.spread);
+            self.time("multiply".to_owned(), RowClass::CoreClock, Place::One(one.cpu), number);
         }
-        for result in &cores.compute {
-            let heading = Heading {
-                metric: format!("compute/{}/{}", result.kernel, result.isa),
-                class: RowClass::Arithmetic,
-                unit: Unit::IterationsPerSecond,
-                place: Place::One(result.cpu),
-                memory: None,
-            };
-            self.add(heading, Number::new(result.iterations_per_s, &result.spread));
+        for one in &cores.compute {
+            let metric = format!("compute/{}/{}", one.kernel, one.isa);
+            let (unit, place) = (Unit::IterationsPerSecond, (Place::One(one.cpu), None));
+            let number = Number::new(one.iterations_per_s, &one.spread);
+            self.add(metric, RowClass::Arithmetic, unit, place, number);
         }
-        for read in self.record.clocks.iter().filter(|read| !read.name.ends_with(COARSE)) {
-            let number = Number::new(read.ns, &read.spread);
-            let metric = format!("clock/{}", read.name);
-            self.nanoseconds(metric, RowClass::ClockReads, Place::One(read.cpu), number);
+        for one in self.record.clocks.iter().filter(|read| !read.name.ends_with(COARSE)) {
+            let number = Number::new(one.ns, &one.spread);
+            self.time(format!("clock/{}", one.name), RowClass::ClockReads, Place::One(one.cpu), number);
         }
     }
 
     /// What was measured from CPUs to the memory of nodes.
     fn sockets(&mut self) {
         let Some(sockets) = &self.record.sockets else { return };
-        let heading = |metric, class, unit, place, memory| Heading { metric, class, unit, place, memory };
-        for result in &sockets.latency {
-            let metric = "node-latency".to_owned();
-            let place = Place::One(result.cpu);
-            let number = Number::new(result.ns, &result.spread);
-            let class = RowClass::MemoryLatency;
-            self.add(heading(metric, class, Unit::Nanoseconds, place, Some(result.node)), number);
+        for one in &sockets.latency {
+            let (place, number) = ((Place::One(one.cpu), Some(one.node)), Number::new(one.ns, &one.spread));
+            self.add("node-latency".to_owned(), RowClass::MemoryLatency, Unit::Nanoseconds, place, number);
         }
-        for result in &sockets.bandwidth {
-            let metric = format!("node-bandwidth/{}/{}/{}", result.kernel, result.isa, result.store);
-            let (place, class) = (Place::One(result.cpu), RowClass::MemoryBandwidth);
-            let number = Number::new(result.bytes_per_s, &result.spread);
-            self.add(heading(metric, class, Unit::BytesPerSecond, place, Some(result.node)), number);
+        for one in &sockets.bandwidth {
+            let metric = format!("node-bandwidth/{}/{}/{}", one.kernel, one.isa, one.store);
+            let number = Number::new(one.bytes_per_s, &one.spread);
+            self.rate(metric, RowClass::MemoryBandwidth, (Place::One(one.cpu), Some(one.node)), number);
         }
-        for result in &sockets.scaling {
-            let (place, class) = (Place::Together(&result.cpus), RowClass::Stream);
-            let number = Number::new(result.bytes_per_s, &result.spread);
-            self.add(heading("package-scaling".to_owned(), class, Unit::BytesPerSecond, place, None), number);
+        for one in &sockets.scaling {
+            let number = Number::new(one.bytes_per_s, &one.spread);
+            let place = (Place::Together(&one.cpus), None);
+            self.rate("package-scaling".to_owned(), RowClass::Stream, place, number);
         }
-        for result in &sockets.loaded {
-            let metric = format!("node-loaded/by={}", result.point.loading.len());
-            let (place, class) = (Place::One(result.point.cpu), RowClass::LoadedLatency);
-            let number = Number::new(result.point.ns, &result.point.spread);
-            self.add(heading(metric, class, Unit::Nanoseconds, place, Some(result.node)), number);
+        for one in &sockets.loaded {
+            let metric = format!("node-loaded/by={}", one.point.loading.len());
+            let place = (Place::One(one.point.cpu), Some(one.node));
+            let number = Number::new(one.point.ns, &one.point.spread);
+            self.add(metric, RowClass::LoadedLatency, Unit::Nanoseconds, place, number);
         }
     }
 
-    fn nanoseconds(&mut self, metric: String, class: RowClass, place: Place<'_>, number: Number) {
-        self.add(Heading { metric, class, unit: Unit::Nanoseconds, place, memory: None }, number);
+    fn time(&mut self, metric: String, class: RowClass, place: Place<'_>, number: Number) {
+        self.add(metric, class, Unit::Nanoseconds, (place, None), number);
     }
 
-    fn slowdown(&mut self, metric: String, place: Place<'_>, number: Number) {
-        let class = RowClass::Sharing;
-        self.add(Heading { metric, class, unit: Unit::Ratio, place, memory: None }, number);
+    fn rate(&mut self, metric: String, class: RowClass, place: (Place<'_>, Option<NodeId>), number: Number) {
+        self.add(metric, class, Unit::BytesPerSecond, place, number);
     }
 }
 

@@ -1,8 +1,6 @@
 //! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings, tests for silent data corruption.
 
-use record::{
-    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, StateKind, StateRow, WorkaroundState,
-};
+use record::{ClockPair, FlawVerdict, Record, StateKind, StateRow, word};
 
 /// The states of a record.
 pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow> {
@@ -18,25 +16,11 @@ pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow>
 }
 
 fn flaw(verdict: &FlawVerdict) -> StateRow {
-    let some = |word: &str| Some(word.to_owned());
     StateRow {
-        affected: some(answer(verdict.affected)),
-        workaround: some(match verdict.workaround {
-            WorkaroundState::On => "on",
-            WorkaroundState::Off => "off",
-            WorkaroundState::Partial => "partial",
-            WorkaroundState::Attempted => "attempted",
-            WorkaroundState::Unknown => "unknown",
-        }),
-        protected: some(match verdict.protected {
-            Protection::NotAffected => "not_affected",
-            Protection::Protected => "protected",
-            Protection::OnRequest => "on_request",
-            Protection::Partly => "partly",
-            Protection::NotProtected => "not_protected",
-            Protection::Unknown => "unknown",
-        }),
-        paid: some(answer(verdict.paid)),
+        affected: Some(word(&verdict.affected)),
+        workaround: Some(word(&verdict.workaround)),
+        protected: Some(word(&verdict.protected)),
+        paid: Some(word(&verdict.paid)),
         ..StateRow::about(StateKind::Flaw, &verdict.id)
     }
 }
@@ -45,27 +29,13 @@ fn valued(kind: StateKind, id: impl Into<String>, value: impl Into<String>) -> S
     StateRow { value: Some(value.into()), ..StateRow::about(kind, id) }
 }
 
-fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "yes",
-        Answer::No => "no",
-        Answer::Unknown => "unknown",
-    }
-}
-
 /// The verdict on the counters, and each pair of CPUs; the clock source in use.
 fn clocks(record: &Record) -> Vec<StateRow> {
     let valued = |id: &str, value: &str| valued(StateKind::Clock, id, value);
     let source = record.machine.environment.clock_sources.current.as_ref();
     let mut states: Vec<StateRow> = source.iter().map(|source| valued("source", source)).collect();
     if let Some(check) = &record.clock_check {
-        let verdict = match check.verdict {
-            ClockVerdict::Safe => "safe",
-            ClockVerdict::Correctable => "correctable",
-            ClockVerdict::Unsafe => "unsafe",
-            ClockVerdict::CannotTell => "cannot_tell",
-        };
-        states.push(valued("verdict", verdict));
+        states.push(valued("verdict", &word(&check.verdict)));
         states.extend(check.pairs.iter().map(pair));
     }
     states

@@ -34,7 +34,7 @@ fn checked(folder: &Path) -> FleetCheck {
     let mut gathered = Gathered::default();
     let [nodes, states, metrics] = ["nodes.ndjson", "states.ndjson", "metrics.ndjson"].map(file);
     gathered.add_rows(nodes, states, metrics).expect("readable");
-    judge(&gathered, &place, None)
+    judge(&gathered, &place)
 }
 
 /// What must not change: the answer without names.
@@ -126,7 +126,7 @@ fn order_of_rows_names_of_nodes_and_units_change_no_verdict() {
 }
 
 #[test]
-fn few_nodes_broken_lines_and_clocks_apart_are_told_and_never_fatal() {
+fn few_nodes_broken_lines_and_clocks_apart_are_noted_and_never_fatal() {
     let folder = tempfile::tempdir().expect("a folder");
     written(&Synthetic { nodes: 3, busy: 0, ..small(false, Noise::Normal) }, folder.path());
     rewritten(folder.path(), "nodes.ndjson", |lines| {

@@ -145,13 +145,13 @@ impl Svg {
         self.body += "</g>";
     }
 
-    /// The pattern that marks doubtful cells, of lines of a class; filled by `fill="url(#ID)"`.
-    pub(crate) fn hatch(&mut self, class: &str) -> String {
+    /// The pattern that marks doubtful cells; filled by `fill="url(#ID)"`.
+    pub(crate) fn hatch(&mut self) -> String {
         let id = self.id("hatch");
         let _ = write!(
             self.body,
             "<defs><pattern id=\"{id}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-             patternTransform=\"rotate(45)\"><line class=\"{class}\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\"/></pattern></defs>"
+             patternTransform=\"rotate(45)\"><line class=\"hatch\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\"/></pattern></defs>"
         );
         id
     }

@@ -81,6 +81,29 @@ pub(crate) struct LineChart {
 }
 
 impl LineChart {
+    /// Curves in one panel over straight axes.
+    pub(crate) fn straight(
+        x_label: &'static str,
+        y_label: &'static str,
+        unit: &'static str,
+        panel: LinePanel,
+    ) -> Self {
+        Self { x_label, y_label, unit, x: Axis::Linear, y: Axis::Linear, panels: vec![panel] }
+    }
+
+    /// Bandwidths by size of the block.
+    pub(crate) fn bandwidths(panels: Vec<LinePanel>) -> Self {
+        let x_label = "block: all bytes of all arrays and threads, logarithmic";
+        Self {
+            x_label,
+            y_label: "GB/s, logarithmic",
+            unit: " GB/s",
+            x: Axis::Bytes,
+            y: Axis::Decades,
+            panels,
+        }
+    }
+
     fn points(&self) -> impl Iterator<Item = &LinePoint> {
         self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
     }

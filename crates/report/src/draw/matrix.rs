@@ -33,23 +33,6 @@ const SHADES: usize = 24;
 /// Charts of more cells say what they hold by the row.
 const HINTS_MAX: usize = 700;
 
-/// Ends of the scale of changes, dark enough for white to stand out: blue is faster, orange slower. Okabe and Ito (2008). Its
-/// middle is a class, as it is near white on a light ground and grey on a dark one; changes are laid over it.
-const CHANGE_ENDS: [&str; 2] = ["#0072b2", "#d55e00"];
-/// Steps of the colours of a change on either side.
-const CHANGE_STEPS: usize = 25;
-/// From this share of the way on white stands out on both grounds.
-const WHITE_FROM: f64 = 0.62;
-
-/// What the colours of cells mean.
-#[derive(Clone, Copy)]
-pub(crate) enum Colours {
-    /// Dark is small; the darkest is of this value, where one has a meaning, such as a slowdown of 1.
-    Size { least: Option<f64> },
-    /// Changes in per cent about none: no colour within the margin, the ends of the scale from `reach` on.
-    Change { margin: f64, reach: f64 },
-}
-
 /// One cell.
 #[derive(Default)]
 pub(crate) struct MatrixCell {
@@ -66,18 +49,26 @@ pub(crate) struct MatrixPanel {
     pub(crate) cells: Vec<MatrixCell>,
 }
 
+impl MatrixPanel {
+    fn shown(&self) -> impl Iterator<Item = &MatrixCell> {
+        self.cells.iter().filter(|cell| cell.measure.value.is_finite())
+    }
+}
+
 /// Matrices with one colour scale.
 pub(crate) struct MatrixChart {
     pub(crate) row_label: &'static str,
     pub(crate) column_label: &'static str,
     pub(crate) unit: &'static str,
-    pub(crate) logarithmic: bool,
-    pub(crate) colours: Colours,
+    /// What the darkest colour stands for, where a value has a meaning, such as a slowdown of 1.
+    pub(crate) least: Option<f64>,
+    /// From here on all colours are the brightest, so that a few large values do not hide what all others differ by.
+    pub(crate) most: Option<f64>,
     pub(crate) panels_per_row: usize,
     /// Cells are as high as wide.
     pub(crate) square: bool,
-    /// What is said beside the scale, in place of what hatching and grey mean elsewhere.
-    pub(crate) note: Option<&'static str>,
+    /// What hatching and grey mean, beside the scale.
+    pub(crate) note: &'static str,
     pub(crate) panels: Vec<MatrixPanel>,
 }
 
@@ -88,21 +79,13 @@ impl Default for MatrixChart {
             row_label: "",
             column_label: "",
             unit: "",
-            logarithmic: false,
-            colours: Colours::Size { least: None },
+            least: None,
+            most: None,
             panels_per_row: 2,
             square: true,
-            note: None,
+            note: "grey: not measured; hatched, *: unstable or wide interval",
             panels: Vec::new(),
         }
-    }
-}
-
-impl MatrixChart {
-    /// Matrices of latencies by stride and block.
-    pub(crate) fn by_block_and_stride(unit: &'static str, panels: Vec<MatrixPanel>) -> Self {
-        let (row_label, column_label) = ("stride", "block size");
-        Self { row_label, column_label, unit, panels_per_row: 1, square: false, panels, ..Self::default() }
     }
 }
 
@@ -138,15 +121,7 @@ struct Layout {
 
 impl MatrixChart {
     fn values(&self) -> impl Iterator<Item = f64> {
-        let usable = if self.logarithmic { number::positive } else { number::finite };
-        self.panels.iter().flat_map(|panel| &panel.cells).filter_map(move |cell| usable(cell.measure.value))
-    }
-
-    /// Where a value lies between the least and the greatest, 0 to 1.
-    fn share(&self, value: f64, (low, high): (f64, f64)) -> f64 {
-        let of = |v: f64| if self.logarithmic { v.ln() } else { v };
-        let share = (of(value) - of(low)) / (of(high) - of(low));
-        if share.is_finite() { share } else { 0.0 }
+        self.panels.iter().flat_map(MatrixPanel::shown).map(|cell| cell.measure.value)
     }
 
     /// Room for the labels of rows.
@@ -190,14 +165,16 @@ impl MatrixChart {
     }
 
     /// The numbers in large cells; those of one ink are one text.
-    fn numbers(&self, svg: &mut Svg, spot: Spot<'_>) {
+    fn numbers(svg: &mut Svg, spot: Spot<'_>) {
         let size = if spot.cell.0 < 40.0 { "tiny" } else { "small" };
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
         let mut by_ink: BTreeMap<&str, Vec<Word>> = BTreeMap::new();
-        for one in spot.panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let ink = self.paint(self.shade(one.measure.value, spot.ends)).1;
+        for one in spot.panel.shown() {
+            let ink = magnitude(shaded(shade(one.measure.value, spot.ends))).1;
             let (x, y) = spot.middle(one);
-            by_ink.entry(ink).or_default().push(Word { at: (x, y + 3.5), text: self.number(one) });
+            let doubt = if one.measure.doubtful { "*" } else { "" };
+            let text = format!("{}{doubt}", number::short(one.measure.value));
+            by_ink.entry(ink).or_default().push(Word { at: (x, y + 3.5), text });
         }
         for (ink, words) in by_ink {
             svg.words(ink, Anchor::Inherit, &words);
@@ -205,74 +182,12 @@ impl MatrixChart {
         svg.close();
     }
 
-    /// The number in a cell.
-    fn number(&self, cell: &MatrixCell) -> String {
-        match self.colours {
-            Colours::Size { .. } => {
-                format!(
-                    "{}{}",
-                    number::short(cell.measure.value),
-                    if cell.measure.doubtful { "*" } else { "" }
-                )
-            }
-            Colours::Change { .. } if cell.measure.value.abs() < 0.5 => "0".to_owned(),
-            Colours::Change { .. } => format!("{:+.0}", cell.measure.value),
-        }
-    }
-
-    fn is_shown(&self, cell: &MatrixCell) -> bool {
-        if self.logarithmic {
-            number::positive(cell.measure.value).is_some()
-        } else {
-            cell.measure.value.is_finite()
-        }
-    }
-
-    /// The shade of a value; of changes 0 is none, then come those that are faster, then those that are slower.
-    fn shade(&self, value: f64, ends: (f64, f64)) -> usize {
-        match self.colours {
-            Colours::Size { .. } => {
-                ((self.share(value, ends) * (SHADES - 1) as f64).round() as usize).min(SHADES - 1)
-            }
-            Colours::Change { margin, reach } => {
-                let beyond = (value.abs() - margin) / (reach - margin).max(f64::MIN_POSITIVE);
-                match (beyond.clamp(0.0, 1.0) * CHANGE_STEPS as f64).round() as usize {
-                    0 => 0,
-                    steps if value > 0.0 => CHANGE_STEPS + steps,
-                    steps => steps,
-                }
-            }
-        }
-    }
-
-    /// Attributes of shapes of a shade, and the class of text that is readable on it.
-    fn paint(&self, shade: usize) -> (String, &'static str) {
-        match self.colours {
-            Colours::Size { .. } => {
-                let (colour, ink) = magnitude(shaded(shade));
-                (format!("fill=\"{colour}\""), ink)
-            }
-            Colours::Change { .. } if shade == 0 => ("class=\"neutral\"".to_owned(), "onneutral"),
-            Colours::Change { .. } => {
-                let end = CHANGE_ENDS[usize::from(shade > CHANGE_STEPS)];
-                let share = ((shade - 1) % CHANGE_STEPS + 1) as f64 / CHANGE_STEPS as f64;
-                let opacity = format!("{share:.2}");
-                let opacity = opacity.trim_start_matches('0');
-                let ink = if share > WHITE_FROM { "ondark" } else { "onneutral" };
-                (format!("fill=\"{end}\" fill-opacity=\"{opacity}\""), ink)
-            }
-        }
-    }
-
     /// One path per shade, neighbours of one shade in one stroke.
-    fn colour(&self, svg: &mut Svg, spot: Spot<'_>, hatch: &str) {
-        let is_change = matches!(self.colours, Colours::Change { .. });
+    fn colour(svg: &mut Svg, spot: Spot<'_>, hatch: &str) {
         let mut cells: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
         let mut doubtful = String::new();
-        for one in spot.panel.cells.iter().filter(|one| self.is_shown(one)) {
-            cells.insert((self.shade(one.measure.value, spot.ends), one.row, one.column));
-            // The colour of a change lies over the ground.
-            cells.extend(is_change.then_some((0, one.row, one.column)));
+        for one in spot.panel.shown() {
+            cells.insert((shade(one.measure.value, spot.ends), one.row, one.column));
             if one.measure.doubtful {
                 let (at, cell) = (spot.at, spot.cell);
                 let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
@@ -288,29 +203,27 @@ impl MatrixChart {
         // Without blending at edges no seams show between neighbours.
         svg.open(&format!("{} shape-rendering=\"crispEdges\"", spot.by_cell()));
         for (shade, data) in paths {
-            svg.path(&data, &self.paint(shade).0);
+            svg.path(&data, &format!("fill=\"{}\"", magnitude(shaded(shade)).0));
         }
         svg.close();
         if !doubtful.is_empty() {
-            let opacity = if is_change { ".28" } else { ".4" };
-            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\"{opacity}\""));
+            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
         }
     }
 
     /// What each cell says to a pointer; of a large chart what each row says, as thousands of texts outweigh the page.
     fn hints(&self, svg: &mut Svg, spot: Spot<'_>) {
         let panel = spot.panel;
-        let shown = || panel.cells.iter().filter(|one| self.is_shown(one));
         let name = |names: &[String], index: usize| names.get(index).cloned().unwrap_or_default();
         svg.open(&format!("class=\"hit\" {}", spot.by_cell()));
         if self.values().count() <= HINTS_MAX {
-            for one in shown() {
+            for one in panel.shown() {
                 let (row, column) = (name(&panel.rows, one.row), name(&panel.columns, one.column));
                 let title = one.measure.title(&format!("{row} × {column}"), self.unit);
                 svg.hint(&format!("M{} {}h1v1h-1z", one.column, one.row), &title);
             }
         } else {
-            let by_row = naming::grouped(shown().map(|one| (one.row, one)));
+            let by_row = naming::grouped(panel.shown().map(|one| (one.row, one)));
             for (row, cells) in by_row {
                 let title = self.row_hint(&name(&panel.rows, row), &cells, &panel.columns);
                 svg.hint(&format!("M0 {row}h{0}v1h-{0}z", panel.columns.len()), &title);
@@ -338,35 +251,16 @@ impl MatrixChart {
     fn scale(&self, svg: &mut Svg, y: f64, (low, high): (f64, f64)) {
         const STEPS: usize = 48;
         let (left, width) = (self.labels_left(), 260.0);
-        let is_change = matches!(self.colours, Colours::Change { .. });
-        if is_change {
-            svg.rectangle((left, y), (width, 10.0), "class=\"neutral\"");
-        }
         for step in 0..STEPS {
             let share = step as f64 / (STEPS - 1) as f64;
-            let paint = match self.colours {
-                Colours::Size { .. } => format!("fill=\"{}\"", magnitude(share).0),
-                Colours::Change { .. } => self.paint(self.shade(low + (high - low) * share, (low, high))).0,
-            };
+            let paint = format!("fill=\"{}\"", magnitude(share).0);
             let x = left + width * step as f64 / STEPS as f64;
             svg.rectangle((x, y), (width / STEPS as f64 + 0.5, 10.0), &paint);
         }
-        let label = |value: f64| match self.colours {
-            Colours::Size { .. } => format!("{}{}", number::short(value), self.unit),
-            Colours::Change { .. } => format!("{value:+.0}{}", self.unit),
-        };
+        let label = |value: f64| format!("{}{}", number::short(value), self.unit);
         svg.text((left, y + 25.0), "small", Anchor::Start, &label(low));
         svg.text((left + width, y + 25.0), "small", Anchor::End, &label(high));
-        let (middle, note) = match (self.logarithmic, is_change) {
-            (true, _) => ("logarithmic", "grey: not measured; hatched, *: unstable or wide interval"),
-            (false, false) => ("", "grey: not measured; hatched, *: unstable or wide interval"),
-            (false, true) => ("0", "hatched: the intervals overlap; grey: not in both"),
-        };
-        if !middle.is_empty() {
-            svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, middle);
-        }
-        let note = self.note.unwrap_or(note);
-        svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
+        svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, self.note);
     }
 }
 
@@ -380,24 +274,19 @@ impl Chart for MatrixChart {
         let rows = self.panels.len().div_ceil(layout.columns);
         let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
         let mut svg = Svg::new(name, WIDTH, height);
-        let (hatch, ends) = match self.colours {
-            Colours::Size { least } => {
-                let values = self.values().chain(least);
-                let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-                ("hatch", ends)
-            }
-            Colours::Change { reach, .. } => ("hatch overneutral", (-reach, reach)),
-        };
-        let hatch = svg.hatch(hatch);
+        let values = self.values().chain(self.least);
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let ends = (low, self.most.map_or(high, |most| most.min(high)));
+        let hatch = svg.hatch();
         for (index, panel) in self.panels.iter().enumerate() {
             let x = (index % layout.columns) as f64 * layout.panel.0 + self.labels_left();
             let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
             svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
             self.labels(&mut svg, panel, (x, y), layout.cell);
             let spot = Spot { panel, at: (x, y), cell: layout.cell, ends };
-            self.colour(&mut svg, spot, &hatch);
+            Self::colour(&mut svg, spot, &hatch);
             if layout.cell.0 >= NUMBER_WIDTH && layout.cell.1 >= NUMBER_HEIGHT {
-                self.numbers(&mut svg, spot);
+                Self::numbers(&mut svg, spot);
             }
             self.hints(&mut svg, spot);
         }
@@ -417,6 +306,13 @@ fn shortened(label: &str, characters_max: usize) -> String {
     format!("{begin}\u{2026}{end}")
 }
 
+/// The shade of a value between the least and the greatest.
+fn shade(value: f64, (low, high): (f64, f64)) -> usize {
+    let share = (value - low) / (high - low);
+    let share = if share.is_finite() { share } else { 0.0 };
+    ((share * (SHADES - 1) as f64).round() as usize).min(SHADES - 1)
+}
+
 /// Where a shade lies between the darkest and the brightest, 0 to 1.
 fn shaded(shade: usize) -> f64 {
     shade as f64 / (SHADES - 1) as f64
@@ -431,18 +327,6 @@ fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_change_shows_the_ground_and_more_than_the_scale_holds_its_end() {
-        let colours = Colours::Change { margin: 1.0, reach: 20.0 };
-        let chart = MatrixChart { colours, ..MatrixChart::default() };
-        let paint = |percent: f64| chart.paint(chart.shade(percent, (-20.0, 20.0)));
-        assert_eq!(paint(0.9), ("class=\"neutral\"".to_owned(), "onneutral"));
-        assert_eq!(paint(-1.0).1, "onneutral");
-        assert_eq!(paint(50.0), ("fill=\"#d55e00\" fill-opacity=\"1.00\"".to_owned(), "ondark"));
-        assert_eq!(paint(-8.0), ("fill=\"#0072b2\" fill-opacity=\".36\"".to_owned(), "onneutral"));
-        assert_eq!((paint(-20.0).1, paint(8.0).1), ("ondark", "onneutral"));
-    }
 
     #[test]
     fn neighbours_in_a_row_are_one_outline() {

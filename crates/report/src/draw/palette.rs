@@ -20,14 +20,13 @@ pub(crate) const STYLE_LIGHT: &str = ".chart{font-family:system-ui,-apple-system
 .chart .mark{stroke:#66727f;stroke-width:1;stroke-dasharray:2 3}\
 .chart .halo{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}.chart .hollow{fill:#fff}\
 .chart .hatch{stroke:#16202b;stroke-width:1.1}.chart .onlight{fill:#000}.chart .ondark{fill:#fff}\
-.chart .hit{fill:none;stroke:none;pointer-events:all}.chart .neutral{fill:#fafafa}.chart .onneutral{fill:#10161d}";
+.chart .hit{fill:none;stroke:none;pointer-events:all}";
 
 /// What changes on a dark ground.
 pub(crate) const STYLE_DARK: &str = ".chart text{fill:#b9c4cf}.chart .ink,.chart .strong{fill:#eef2f6}.chart .dim{fill:#8f9ba8}\
 .chart .paper,.chart .hollow{fill:#11171e}.chart .grid{stroke:#26303a}.chart .axis{stroke:#566270}.chart .wall{stroke:#3b4753}\
 .chart .empty{fill:#1b232c}.chart .mark{stroke:#8f9ba8}.chart .halo{stroke:#11171e}\
-.chart .onlight{fill:#000}.chart .ondark{fill:#fff}.chart .hatch{stroke:#10161d}\
-.chart .neutral{fill:#333e4a}.chart .onneutral{fill:#eef2f6}.chart .hatch.overneutral{stroke:#eef2f6}";
+.chart .onlight{fill:#000}.chart .ondark{fill:#fff}.chart .hatch{stroke:#10161d}";
 
 /// The colour of the n-th series.
 pub(crate) fn series_colour(index: usize) -> &'static str {

@@ -1,12 +1,12 @@
-//! Memory: bandwidth against block size, the latency surface in perspective and as a heat map, STREAM by CPU, and what address
-//! translation adds. The numbers of every point are in the CSV.
+//! Memory: bandwidth against block size, the latency surface, STREAM by CPU, and what address translation adds. The numbers of every point are in the CSV.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use machine::Bytes;
-use record::{BandwidthPoint, LatencyCell, Record, Scope, WalkPoint};
+use record::{BandwidthPoint, Record, Scope, WalkPoint};
 use stats::Order;
+use stats::text::capital;
 
 use super::Source;
 use super::pairs::Axis as Cpus;
@@ -15,11 +15,13 @@ use crate::draw::{
     SurfaceCell, SurfaceChart,
 };
 use crate::number::gigabytes;
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 use crate::{naming, number};
 
 /// Curves of more kernels than this are not distinguishable; the rest is in the CSV.
 const MOST_SERIES: usize = 6;
+/// More panels make a page of curves; the rest is in the records' own reports.
+const MOST_PANELS: usize = 4;
 /// What a cell is called whose level nobody found.
 const NO_LEVEL: &str = "level unknown";
 
@@ -30,19 +32,25 @@ fn key(point: &BandwidthPoint) -> Key<'_> {
     (&point.kernel, &point.isa, &point.store)
 }
 
+fn bandwidth_curve<'p>(
+    name: String,
+    style: usize,
+    points: impl Iterator<Item = &'p BandwidthPoint>,
+) -> LineSeries {
+    let point =
+        |p: &BandwidthPoint| LinePoint::measured(p.block_bytes.0 as f64, p.bytes_per_s, &p.spread, gigabytes);
+    let mut points: Vec<LinePoint> = points.map(point).collect();
+    points.order_by(|a, b| a.x.total_cmp(&b.x));
+    LineSeries { name, style, points }
+}
+
 pub(super) fn bandwidth((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let mut keys = naming::distinct(record.memory.bandwidth.iter().map(key));
     let hidden = keys.len().saturating_sub(MOST_SERIES);
     keys.truncate(MOST_SERIES);
     let scopes = [Scope::Cpu, Scope::Node, Scope::Machine].into_iter();
-    let chart = LineChart {
-        x_label: "block: all bytes of all arrays and threads, logarithmic",
-        y_label: "GB/s, logarithmic",
-        unit: " GB/s",
-        x: Axis::Bytes,
-        y: Axis::Decades,
-        panels: scopes.filter_map(|scope| bandwidth_panel(record, scope, &keys)).collect(),
-    };
+    let chart =
+        LineChart::bandwidths(scopes.filter_map(|scope| bandwidth_panel(record, scope, &keys)).collect());
     let mut reading = "Each step down is a level that no longer holds the block; dotted lines mark the sizes that were \
                        found. Ribbons are 95 % intervals, hollow markers doubtful points. 1 GB is 10⁹ bytes, counted \
                        as STREAM does."
@@ -50,7 +58,36 @@ pub(super) fn bandwidth((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     if hidden > 0 {
         let _ = write!(reading, " {hidden} more kernels are in the CSV.");
     }
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
+}
+
+/// Bandwidth of several records, each with its place and its name, over each other: a panel for what at least two of them hold.
+pub(crate) fn bandwidth_of_several(records: &[(usize, &str, &Record)]) -> Option<Drawn> {
+    let all = records.iter().flat_map(|(.., record)| &record.memory.bandwidth);
+    let panel = |(scope, of_key): (Scope, Key<'_>)| {
+        let curve = |(style, name, record): &(usize, &str, &Record)| {
+            let of = record.memory.bandwidth.iter().filter(|p| p.scope == scope && key(p) == of_key);
+            bandwidth_curve((*name).to_owned(), *style, of)
+        };
+        let series = records.iter().map(curve).filter(|series| !series.points.is_empty());
+        LinePanel::new(
+            format!("{}, {}", naming::series(of_key.0, of_key.1, of_key.2), at_work(scope)),
+            series,
+        )
+    };
+    let panels = naming::distinct(all.map(|p| (p.scope, key(p)))).into_iter().map(panel);
+    let panels = panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS);
+    let reading = "Where the curves lie over each other nothing changed; where they part, the step or the level shows what did. \
+                   Ribbons are 95 % intervals, hollow markers doubtful points; each curve is the first run of its configuration.";
+    Drawn::of(&LineChart::bandwidths(panels.collect()), "comparison-bandwidth", reading)
+}
+
+fn at_work(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cpu => "one CPU",
+        Scope::Node => "one node at once",
+        Scope::Machine => "all CPUs at once",
+    }
 }
 
 fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<LinePanel> {
@@ -58,20 +95,11 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
         record.memory.bandwidth.iter().filter(|point| point.scope == scope).collect();
     let cpus = &of.first()?.cpus;
     let curve = |(style, of_key): (usize, &Key<'_>)| {
-        let those = of.iter().filter(|point| key(point) == *of_key && point.cpus == *cpus);
-        let point = |p: &&BandwidthPoint| {
-            LinePoint::measured(p.block_bytes.0 as f64, p.bytes_per_s, &p.spread, gigabytes)
-        };
-        let mut points: Vec<LinePoint> = those.map(point).collect();
-        points.order_by(|a, b| a.x.total_cmp(&b.x));
-        LineSeries { name: naming::series(of_key.0, of_key.1, of_key.2), style, points }
+        let those = of.iter().copied().filter(|point| key(point) == *of_key && point.cpus == *cpus);
+        bandwidth_curve(naming::series(of_key.0, of_key.1, of_key.2), style, those)
     };
     let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
-    let title = match scope {
-        Scope::Cpu => format!("One CPU (CPU {cpus})"),
-        Scope::Node => format!("One node at once (CPUs {cpus})"),
-        Scope::Machine => format!("All CPUs at once (CPUs {cpus})"),
-    };
+    let title = format!("{} ({})", capital(at_work(scope)), naming::cpus(cpus));
     // The sizes of the levels that were found.
     let levels = record.levels.caches.iter().filter(|_| scope == Scope::Cpu);
     let marks = levels.filter_map(|level| {
@@ -81,56 +109,21 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
     Some(LinePanel { marks: marks.collect(), ..LinePanel::new(title, series) })
 }
 
-/// The cells of each page size, the smallest first.
-fn by_page(record: &Record) -> Vec<(Bytes, Vec<&LatencyCell>)> {
-    let mut cells = naming::grouped(record.memory.latency.iter().map(|cell| (cell.page_bytes, cell)));
-    cells.order_by_key(|(page, _)| *page);
-    cells
-}
-
 /// The surface of the smallest page size.
 pub(super) fn surface((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let (page, cells) = by_page(record).into_iter().next()?;
-    let cells = cells.into_iter().map(|cell| SurfaceCell {
+    let page = record.memory.latency.iter().map(|cell| cell.page_bytes).min()?;
+    let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == page);
+    let cells = cells.map(|cell| SurfaceCell {
         block_bytes: cell.block_bytes.0,
         stride_bytes: cell.stride_bytes.0,
         measure: Measure::of(cell.ns, &cell.spread, |ns| ns),
         level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
     });
     let reading = format!(
-        "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
-         slowest level of its corners, found from the surface itself, not from what the machine claims.",
-        naming::pages(page)
+        "Load-to-use latency of a random chain with {page} pages; height is logarithmic. Each face is coloured by the \
+         slowest level of its corners, found from the surface itself, not from what the machine claims."
     );
-    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading, Table::default())
-}
-
-pub(super) fn heat_map((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let panels = by_page(record).into_iter().map(|(page, cells)| {
-        let measured = cells.into_iter().map(|cell| (cell, Measure::of(cell.ns, &cell.spread, |ns| ns)));
-        by_block_and_stride(naming::pages(page), measured.collect())
-    });
-    let chart = MatrixChart::by_block_and_stride(" ns", panels.collect());
-    let chart = MatrixChart { logarithmic: true, ..chart };
-    let reading = "The same measurements in nanoseconds. Knees run along lines of equal line count, not of equal bytes; large \
-                   strides use few cache sets, so blocks seem to fit less well there.";
-    Drawn::of(&chart, name, reading, Table::default())
-}
-
-/// Numbers of cells, by stride (row) and block (column).
-pub(crate) fn by_block_and_stride(title: String, cells: Vec<(&LatencyCell, Measure)>) -> MatrixPanel {
-    let axis = |of: fn(&LatencyCell) -> Bytes| -> Vec<Bytes> {
-        cells.iter().map(|(cell, _)| of(cell)).collect::<BTreeSet<_>>().into_iter().collect()
-    };
-    let (blocks, strides) = (axis(|cell| cell.block_bytes), axis(|cell| cell.stride_bytes));
-    let names = |values: &[Bytes]| values.iter().map(ToString::to_string).collect();
-    let (rows, columns) = (names(&strides), names(&blocks));
-    let cell = |(cell, measure): (&LatencyCell, Measure)| MatrixCell {
-        row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
-        column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
-        measure,
-    };
-    MatrixPanel { title, rows, columns, cells: cells.into_iter().map(cell).collect() }
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
 }
 
 /// A row for each kernel, a column for each CPU.
@@ -146,8 +139,8 @@ pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
             measure: Measure::of(one.bytes_per_s, &one.spread, gigabytes),
         })
     });
-    let rows =
-        keys.iter().map(|(kernel, isa, store)| naming::series_short(kernel, isa, store, true)).collect();
+    let name_of = |(kernel, isa, store): &Key<'_>| format!("{} {isa}", naming::series_short(kernel, store));
+    let rows = keys.iter().map(name_of).collect();
     let chart = MatrixChart {
         column_label: "CPU",
         unit: " GB/s",
@@ -158,7 +151,7 @@ pub(super) fn stream((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     };
     let reading = "Bytes counted as STREAM counts them. CPUs whose intervals overlap are not distinguishable in this run. Plain \
                    stores also read what they overwrite: the table has the traffic on the bus.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// What address translation adds, against the number of pages visited.
@@ -169,7 +162,7 @@ pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         let mut of: Vec<&WalkPoint> = points.iter().filter(|point| point.page_bytes == *page).collect();
         of.order_by_key(|point| point.pages);
         let point = |p: &&WalkPoint| LinePoint::measured(p.pages as f64, p.delta_ns, &p.spread, |ns| ns);
-        LineSeries { name: naming::pages(*page), style, points: of.iter().map(point).collect() }
+        LineSeries { name: format!("{page} pages"), style, points: of.iter().map(point).collect() }
     });
     let marks = (record.levels.tlbs.iter())
         .map(|tlb| Mark { x: tlb.entries as f64, label: format!("L{} TLB {}", tlb.level, tlb.entries) });
@@ -183,5 +176,5 @@ pub(super) fn walks((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     };
     let reading = "One line on each of so many pages, against as many lines side by side: the cache cost cancels, what \
                    remains is translation. Steps are the reach of a TLB level; the last plateau is a page walk.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }

@@ -1,33 +1,30 @@
-//! Pairs of CPUs: line transfer by protocol, slowdown by shared resource, and counters against each other, now and over time.
+//! Pairs of CPUs: line transfer by protocol, slowdown by shared resource, and counters over time.
 
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{ClockPair, LineTransfer, Record, Spread};
+use record::{ClockPair, Spread};
 use stats::{Interval, Order};
 
 use super::Source;
 use crate::draw::{
-    Axis as Scaling, Colours, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
-    MatrixPanel, Measure,
+    LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel, Measure,
 };
 use crate::naming;
-use crate::page::{Drawn, Table};
+use crate::page::Drawn;
 
 /// More curves than this are not distinguishable.
 const MOST_CURVES: usize = 6;
 /// Points of one curve in the picture; more are thinned.
 const MOST_POINTS: usize = 240;
-/// Exchanges below this make an estimate doubtful: its spread is then hardly known.
-const FEW_EXCHANGES: usize = 5;
 
 /// One measured pair of any kind: two CPUs, the kind, the value.
 type Pair<'r> = (CpuId, CpuId, &'r str, f64, &'r Spread);
 
-/// A line between CPUs; `name` makes it one of its own in the page.
-pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Drawn> {
-    let pairs: Vec<Pair<'_>> =
-        transfers.iter().map(|p| (p.a, p.b, p.protocol.as_str(), p.ns, &p.spread)).collect();
+/// A line between CPUs.
+pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
+    let pairs = record.cores.line_transfer.iter();
+    let pairs: Vec<Pair<'_>> = pairs.map(|p| (p.a, p.b, p.protocol.as_str(), p.ns, &p.spread)).collect();
     let chart = MatrixChart {
         row_label: "CPU",
         column_label: "CPU",
@@ -38,12 +35,7 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    Drawn::of(&chart, name, reading, Table::default())
-}
-
-/// A line between the CPUs of a record.
-pub(super) fn lines((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    line_transfer(&record.cores.line_transfer, name)
+    Drawn::of(&chart, name, reading)
 }
 
 pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
@@ -54,7 +46,7 @@ pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         row_label: "slowed CPU",
         column_label: "CPU beside it",
         unit: "x",
-        colours: Colours::Size { least: Some(1.0) },
+        least: Some(1.0),
         panels_per_row: 3,
         panels: panels(&pairs, false),
         ..MatrixChart::default()
@@ -62,7 +54,7 @@ pub(super) fn sharing((record, _): Source<'_>, name: &str) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// The rows and columns of a matrix of CPUs, ascending.
@@ -102,53 +94,10 @@ fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
     naming::distinct(pairs.iter().map(|pair| pair.2)).into_iter().map(panel).collect()
 }
 
-fn counters(record: &Record) -> &[ClockPair] {
-    record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
-}
-
-/// Two matrices: the likely offset, and how far it can be from zero for certain.
-pub(super) fn offsets((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let pairs = counters(record);
-    let cpus = Axis::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
-    let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
-        let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
-        let both = cells.flat_map(|(pair, value)| {
-            [(pair.a, pair.b, value), (pair.b, pair.a, sign * value)].map(|(row, column, value)| MatrixCell {
-                row: cpus.place(row),
-                column: cpus.place(column),
-                measure: Measure {
-                    doubtful: pair.usable < FEW_EXCHANGES,
-                    basis: format!("{} of {} exchanges usable", pair.usable, pair.exchanges),
-                    ..Measure::exact(value)
-                },
-            })
-        });
-        cpus.panel(title, both.collect())
-    };
-    let chart = MatrixChart {
-        row_label: "reference CPU",
-        column_label: "CPU",
-        unit: " ns",
-        panels: vec![
-            panel("likely offset", &|pair| pair.estimate_ns, -1.0),
-            panel("guaranteed: at most so far apart", &farthest, 1.0),
-        ],
-        ..MatrixChart::default()
-    };
-    let reading = "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the likely \
-                   offset also takes it that a message needs as long there as back. An offset within the bound cannot be \
-                   noticed by programs that talk through memory.";
-    Drawn::of(&chart, name, reading, Table::default())
-}
-
-/// How far two counters can be apart at most, in nanoseconds.
-fn farthest(pair: &ClockPair) -> Option<f64> {
-    pair.interval_ns.map(|[low, high]| low.abs().max(high.abs()))
-}
-
 /// Likely offset over time, a curve per pair, those that moved first.
 pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
-    let mut shown: Vec<&ClockPair> = counters(record).iter().filter(|pair| pair.centres.len() > 1).collect();
+    let pairs = record.clock_check.iter().flat_map(|check| &check.pairs);
+    let mut shown: Vec<&ClockPair> = pairs.filter(|pair| pair.centres.len() > 1).collect();
     let steepness = |pair: &ClockPair| pair.rate_ppb.filter(|ppb| ppb.is_finite()).map_or(0.0, f64::abs);
     shown.order_by(|a, b| {
         b.fault.is_some().cmp(&a.fault.is_some()).then(steepness(b).total_cmp(&steepness(a)))
@@ -163,15 +112,9 @@ pub(super) fn drift((record, _): Source<'_>, name: &str) -> Option<Drawn> {
         let points = pair.centres.iter().step_by(every).map(point).collect();
         LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points }
     });
-    let chart = LineChart {
-        x_label: "seconds since the first exchange",
-        y_label: "offset, ns",
-        unit: " ns",
-        x: Scaling::Linear,
-        y: Scaling::Linear,
-        panels: vec![LinePanel::new("", series)],
-    };
+    let panel = LinePanel::new("", series);
+    let chart = LineChart::straight("seconds since the first exchange", "offset, ns", " ns", panel);
     let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
                    line; drift is a slope, and a step stays.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }

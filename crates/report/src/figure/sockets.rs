@@ -1,13 +1,15 @@
 //! The figures of sockets and nodes: links, latency and bandwidth by CPU and node; and the distances of firmware beside what was
 //! measured.
 
+use std::collections::BTreeSet;
+
 use machine::{CpuId, Machine, NodeId};
 use models::interconnect::{Explanation, Graph, SocketAccount};
 use record::{NodeBandwidth, NodeLatency, Sockets};
 use stats::text::span;
 
+use super::graph::{self, GraphPicture, Reads};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure};
-use crate::interconnect::{self, GraphPicture, Reads};
 use crate::page::{Drawn, Table};
 use crate::{naming, number};
 
@@ -26,24 +28,21 @@ pub(crate) fn links(sockets: &Sockets, account: Option<&SocketAccount>, name: &s
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
-    Drawn {
-        svg: interconnect::draw_graph(picture, name),
-        reading: picture.reading(),
-        table: reads_table(picture),
-    }
+    Drawn { svg: graph::draw(picture, name), reading: picture.reading() }
 }
 
-/// A row per reader: what its reads of each home take, measured and predicted.
-fn reads_table(picture: &GraphPicture) -> Table {
-    let Some(reads) = &picture.reads else { return Table::default() };
-    let rows = Table::of("reads", 0..picture.names.len())
+/// A row per reader: what its reads of each home take, measured and predicted; none without a graph.
+pub(crate) fn reads(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Table> {
+    let picture = picture(sockets, account?)?;
+    let reads = picture.reads.as_ref()?;
+    let rows = Table::of("node_reads", 0..picture.names.len())
         .word("read", |reader| format!("from {}", picture.names[*reader]));
     let homes = picture.names.iter().enumerate();
     let columns = homes.fold(rows, |rows, (home, name)| {
         let text = |reader: &usize| reads.text(*reader, home).unwrap_or_else(|| "-".to_owned());
         rows.word(format!("memory of {name}"), text)
     });
-    columns.table()
+    Some(columns.table())
 }
 
 /// Values by reader (row) and home (column) as cells; what is not there stays empty.
@@ -62,13 +61,6 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
     }
 }
 
-/// Latencies of reads by reader and home, on paper.
-pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Option<Drawn> {
-    let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
-    let reading = "Nanoseconds of a read: row, who reads; column, whose memory.";
-    Drawn::of(&chart, "socket-latency", reading, Table::default())
-}
-
 fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
     let widest = panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0);
     MatrixChart {
@@ -83,7 +75,14 @@ fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) 
 
 /// Whether the memory of no second node was measured.
 pub(crate) fn is_one_node(sockets: &Sockets) -> bool {
-    Places::of(sockets).nodes.len() < 2
+    nodes(sockets).len() < 2
+}
+
+/// The nodes whose memory was measured.
+pub(crate) fn nodes(sockets: &Sockets) -> Vec<NodeId> {
+    let latency = sockets.latency.iter().map(|one| one.node);
+    let nodes: BTreeSet<NodeId> = latency.chain(sockets.bandwidth.iter().map(|one| one.node)).collect();
+    nodes.into_iter().collect()
 }
 
 /// Rows and columns of what was measured: CPUs with their nodes, and nodes.
@@ -95,16 +94,12 @@ struct Places {
 
 impl Places {
     fn of(sockets: &Sockets) -> Self {
-        let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
-        nodes.extend(sockets.bandwidth.iter().map(|one| one.node));
-        nodes.sort_unstable();
-        nodes.dedup();
         let name = |subject: &record::SocketSubject| {
             subject.node.map_or_else(|| subject.cpu.to_string(), |node| format!("{} (n{node})", subject.cpu))
         };
         Self {
             cpus: sockets.subjects.iter().map(|subject| subject.cpu).collect(),
-            nodes,
+            nodes: nodes(sockets),
             rows: sockets.subjects.iter().map(name).collect(),
         }
     }
@@ -115,12 +110,12 @@ impl Places {
         if self.rows.iter().all(|name| name.len() <= NAME_MAX) { "CPU" } else { "" }
     }
 
-    fn panel(&self, title: String, values: impl Iterator<Item = Entry>) -> MatrixPanel {
-        let cell = |entry: Entry| {
+    fn panel(&self, title: String, values: impl Iterator<Item = (CpuId, NodeId, Measure)>) -> MatrixPanel {
+        let cell = |(cpu, node, measure)| {
             Some(MatrixCell {
-                row: self.cpus.iter().position(|&cpu| cpu == entry.cpu)?,
-                column: self.nodes.iter().position(|&node| node == entry.node)?,
-                measure: entry.measure,
+                row: self.cpus.iter().position(|one| *one == cpu)?,
+                column: self.nodes.iter().position(|one| *one == node)?,
+                measure,
             })
         };
         MatrixPanel {
@@ -130,13 +125,6 @@ impl Places {
             cells: values.filter_map(cell).collect(),
         }
     }
-}
-
-/// One number of a CPU and a node.
-struct Entry {
-    cpu: CpuId,
-    node: NodeId,
-    measure: Measure,
 }
 
 /// What latencies of nodes were measured in.
@@ -152,11 +140,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>, name: 
     if places.nodes.len() < 2 {
         return None;
     }
-    let value = |one: &NodeLatency| Entry {
-        cpu: one.cpu,
-        node: one.node,
-        measure: Measure::of(one.ns, &one.spread, |ns| ns),
-    };
+    let value = |one: &NodeLatency| (one.cpu, one.node, Measure::of(one.ns, &one.spread, |ns| ns));
     let mut panels = vec![places.panel("measured".to_owned(), sockets.latency.iter().map(value))];
     // Beside a large map there is no room; the numbers of the graph hold both.
     let model = account.map(predicted).filter(|rows| (1..=COLUMNS_BESIDE).contains(&rows.len()));
@@ -170,7 +154,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>, name: 
          memory it loads from.",
         chased_in(sockets)
     );
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
@@ -181,16 +165,14 @@ pub(crate) fn bandwidth(sockets: &Sockets, _: Option<&SocketAccount>, name: &str
     }
     let panels = kernels(sockets).into_iter().map(|(kernel, store)| {
         let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
-        let value = |one: &NodeBandwidth| Entry {
-            cpu: one.cpu,
-            node: one.node,
-            measure: Measure::of(one.bytes_per_s, &one.spread, number::gigabytes),
+        let value = |one: &NodeBandwidth| {
+            (one.cpu, one.node, Measure::of(one.bytes_per_s, &one.spread, number::gigabytes))
         };
-        places.panel(naming::series_short(kernel, "", store, false), of.map(value))
+        places.panel(naming::series_short(kernel, store), of.map(value))
     });
     let chart = chart(panels.collect(), places.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
-    Drawn::of(&chart, name, reading, Table::default())
+    Drawn::of(&chart, name, reading)
 }
 
 /// The graph with the reads of each node; none if neither latencies nor hardware tell one.
@@ -253,8 +235,7 @@ pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String
         let low = ns.iter().copied().reduce(f64::min)?;
         Some(format!("{distance}: {} ns", span(low, ns.iter().copied().fold(low, f64::max))))
     });
-    let texts = texts.collect::<Vec<String>>().join(", ");
-    (!texts.is_empty()).then_some(texts)
+    Some(number::joined(texts, ", ")).filter(|texts| !texts.is_empty())
 }
 
 /// Triad of a node's CPU in its own memory: `4.7 GB/s`; empty if it was not measured.

@@ -40,7 +40,7 @@ impl Page {
     pub fn html(&self) -> String {
         let title = if self.subject.is_empty() { &self.answer.text } else { &self.subject };
         let title = markup(title);
-        let body = Writer::default().body(self);
+        let body = body(self);
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -80,138 +80,114 @@ fn opening(page: &Page) -> String {
     html
 }
 
-/// Writes the sections of one page.
-#[derive(Default)]
-struct Writer {
-    /// Names that figures of the page have.
-    taken: Vec<String>,
-}
-
-impl Writer {
-    fn body(mut self, page: &Page) -> String {
-        let mut html = opening(page);
-        let chapters = chapters(page);
-        if chapters.is_empty() {
-            page.sections.iter().for_each(|part| html += &self.section(part));
-            if !page.next.is_empty() {
-                let next = commands(&page.next);
-                let _ = writeln!(html, "<section id=\"next\"><h2>What to do next</h2>\n{next}</section>");
-            }
-            return html + &about(page);
-        }
-        // Whoever reads by chapters finds at the top what to do, and the way to each.
-        page.sections
-            .iter()
-            .filter(|part| part.chapter.is_none())
-            .for_each(|part| html += &self.blocks(part, ""));
+fn body(page: &Page) -> String {
+    let mut html = opening(page);
+    let chapters = chapters(page);
+    if chapters.is_empty() {
+        page.sections.iter().for_each(|part| html += &section(part));
         if !page.next.is_empty() {
             let next = commands(&page.next);
-            let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{next}</div>");
+            let _ = writeln!(html, "<section id=\"next\"><h2>What to do next</h2>\n{next}</section>");
         }
-        html += &about(page);
-        let links = chapters.iter().map(|one| format!("<a href=\"#{}\">{}</a>", one.id, one.title));
-        let _ = writeln!(html, "<nav>{}</nav>", links.collect::<String>());
-        for chapter in chapters {
-            let of = page.sections.iter().filter(|part| part.chapter == Some(chapter));
-            let inner: String = of.map(|part| self.blocks(part, chapter.title)).collect();
-            html += &folded(chapter.id, chapter.title, !chapter.is_folded, &inner);
-        }
-        html
+        return html + &about(page);
     }
-
-    /// A section under a heading of its own.
-    fn section(&mut self, part: &Section) -> String {
-        let inner: String = part.blocks.iter().map(|block| self.block(block)).collect();
-        if part.title.is_empty() {
-            return format!("<section id=\"{}\">{inner}</section>\n", part.id);
-        }
-        folded(part.id, &markup(&part.title), part.depth == Depth::First, &inner)
+    // Whoever reads by chapters finds at the top what to do, and the way to each.
+    page.sections.iter().filter(|part| part.chapter.is_none()).for_each(|part| html += &blocks(part, ""));
+    if !page.next.is_empty() {
+        let next = commands(&page.next);
+        let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{next}</div>");
     }
-
-    /// A section as boxes below a larger heading: figures and cards are boxes already, with their numbers folded behind them.
-    fn blocks(&mut self, part: &Section, chapter: &str) -> String {
-        let mut html = String::new();
-        let is_named = part.title.is_empty() || part.title == chapter;
-        let mut heading = if is_named { String::new() } else { format!("<h3>{}</h3>", markup(&part.title)) };
-        let mut open = String::new();
-        let close = |heading: &mut String, open: &mut String| {
-            let inner = std::mem::take(heading) + &std::mem::take(open);
-            if inner.is_empty() { inner } else { format!("<div class=\"block\">{inner}</div>\n") }
-        };
-        let mut blocks = part.blocks.iter().peekable();
-        while let Some(block) = blocks.next() {
-            match block {
-                Block::Figure(one) => {
-                    // A section that begins with a figure is named by it.
-                    if open.is_empty() {
-                        heading.clear();
-                    }
-                    html += &close(&mut heading, &mut open);
-                    let numbers = blocks.next_if(|next| matches!(next, Block::Table(_)));
-                    html += &self.figure(one, numbers);
-                }
-                Block::Card(one) => html += &(close(&mut heading, &mut open) + &card(one)),
-                other => open += &self.block(other),
-            }
-        }
-        if !open.is_empty() {
-            html += &close(&mut heading, &mut open);
-        }
-        html
+    html += &about(page);
+    let links = chapters.iter().map(|one| format!("<a href=\"#{}\">{}</a>", one.id, one.title));
+    let _ = writeln!(html, "<nav>{}</nav>", links.collect::<String>());
+    for chapter in chapters {
+        let of = page.sections.iter().filter(|part| part.chapter == Some(chapter));
+        let inner: String = of.map(|part| blocks(part, chapter.title)).collect();
+        html += &folded(chapter.id, chapter.title, !chapter.is_folded, &inner);
     }
+    html
+}
 
-    fn block(&mut self, block: &Block) -> String {
+/// A section under a heading of its own.
+fn section(part: &Section) -> String {
+    let inner: String = part.blocks.iter().map(block).collect();
+    if part.title.is_empty() {
+        return format!("<section id=\"{}\">{inner}</section>\n", part.id);
+    }
+    folded(part.id, &markup(&part.title), part.depth == Depth::First, &inner)
+}
+
+/// A section as boxes below a larger heading: figures and cards are boxes already, with their numbers folded behind them.
+fn blocks(part: &Section, chapter: &str) -> String {
+    let mut html = String::new();
+    let is_named = part.title.is_empty() || part.title == chapter;
+    let mut heading = if is_named { String::new() } else { format!("<h3>{}</h3>", markup(&part.title)) };
+    let mut open = String::new();
+    let close = |heading: &mut String, open: &mut String| {
+        let inner = std::mem::take(heading) + &std::mem::take(open);
+        if inner.is_empty() { inner } else { format!("<div class=\"block\">{inner}</div>\n") }
+    };
+    let mut blocks = part.blocks.iter().peekable();
+    while let Some(block) = blocks.next() {
         match block {
-            Block::Text(one) => paragraph(one),
-            Block::List(lines) => {
-                let items = lines.iter().map(|line| format!("<li>{}</li>", markup(line)));
-                format!("<ul>{}</ul>", items.collect::<String>())
+            Block::Figure(one) => {
+                // A section that begins with a figure is named by it.
+                if open.is_empty() {
+                    heading.clear();
+                }
+                html += &close(&mut heading, &mut open);
+                let numbers = blocks.next_if(|next| matches!(next, Block::Table(_)));
+                html += &figure(one, numbers);
             }
-            Block::Facts(facts) => terms(facts),
-            Block::Table(one) => table(one),
-            Block::Command(line) => {
-                format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
-            }
-            Block::Figure(one) => self.figure(one, None),
-            Block::Card(one) => card(one),
+            Block::Card(one) => html += &(close(&mut heading, &mut open) + &card(one)),
+            other => open += &self::block(other),
         }
     }
-
-    /// A figure with its picture and its numbers, or the reason why there is none.
-    fn figure(&mut self, placed: &Placed, numbers: Option<&Block>) -> String {
-        let (name, heading) = (self.unique(placed.name), markup(&placed.heading));
-        let drawn = match &placed.drawn {
-            Ok(drawn) => drawn,
-            Err(why) => {
-                let why = markup(why);
-                return format!(
-                    "<div class=\"missing\" data-missing=\"{name}\"><h3>{heading}</h3><p>{why}</p></div>\n"
-                );
-            }
-        };
-        let reading = markup(&drawn.reading);
-        let behind = numbers.map(|block| self.block(block)).unwrap_or_default();
-        let numbers = table(&drawn.table) + &behind;
-        let numbers = if numbers.is_empty() {
-            numbers
-        } else {
-            format!("<details><summary>Numbers</summary>{numbers}</details>")
-        };
-        let svg = drawn.svg.clone().finish(&placed.heading, &drawn.reading, false);
-        format!(
-            "<figure id=\"figure-{name}\" data-figure=\"{name}\"><figcaption><h3>{heading}</h3><p>{reading}</p></figcaption>\
-             <div class=\"picture\">{svg}</div>{numbers}</figure>\n"
-        )
+    if !open.is_empty() {
+        html += &close(&mut heading, &mut open);
     }
+    html
+}
 
-    /// The name, or with a number behind it if another figure of the page has it.
-    fn unique(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut names = std::iter::once(name.to_owned()).chain(numbered);
-        let name = names.find(|name| !self.taken.contains(name)).expect("numbers do not end");
-        self.taken.push(name.clone());
-        name
+fn block(block: &Block) -> String {
+    match block {
+        Block::Text(one) => paragraph(one),
+        Block::List(lines) => {
+            let items = lines.iter().map(|line| format!("<li>{}</li>", markup(line)));
+            format!("<ul>{}</ul>", items.collect::<String>())
+        }
+        Block::Facts(facts) => terms(facts),
+        Block::Table(one) => table(one),
+        Block::Command(line) => {
+            format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
+        }
+        Block::Figure(one) => figure(one, None),
+        Block::Card(one) => card(one),
     }
+}
+
+/// A figure with its picture and its numbers, or the reason why there is none.
+fn figure(placed: &Placed, numbers: Option<&Block>) -> String {
+    let (name, heading) = (placed.name, markup(&placed.heading));
+    let drawn = match &placed.drawn {
+        Ok(drawn) => drawn,
+        Err(why) => {
+            let why = markup(why);
+            return format!(
+                "<div class=\"missing\" data-missing=\"{name}\"><h3>{heading}</h3><p>{why}</p></div>\n"
+            );
+        }
+    };
+    let reading = markup(&drawn.reading);
+    let numbers = numbers.map(block).filter(|numbers| !numbers.is_empty());
+    let numbers = numbers.map_or_else(String::new, |numbers| {
+        format!("<details><summary>Numbers</summary>{numbers}</details>")
+    });
+    let svg = drawn.svg.clone().finish(&placed.heading, &drawn.reading, false);
+    format!(
+        "<figure id=\"figure-{name}\" data-figure=\"{name}\"><figcaption><h3>{heading}</h3><p>{reading}</p></figcaption>\
+         <div class=\"picture\">{svg}</div>{numbers}</figure>\n"
+    )
 }
 
 /// The chapters of a page, in their order.

@@ -1,12 +1,19 @@
-//! Tables as data: typed columns with a priority, rows, cells; made from the rows of a document, a column at a time.
+//! Tables as data: typed columns with a priority, rows, cells; made from the rows of a document, a column at a time. As CSV numbers
+//! have all their digits, and intervals two columns more.
 
 use std::borrow::Cow;
 
 use machine::{Bytes, CpuId};
-use stats::{Interval, text};
+use serde::Serialize;
+use serde_json::Value;
+use stats::{Interval, Order, text};
 
-use super::{Block, Section, Tone};
-use crate::escape::plain;
+use super::{Block, Page, Section, Tone};
+use crate::escape::{csv_text, plain};
+use crate::number;
+
+/// Of more rows than this a table may show those with the largest numbers.
+const LARGEST_MAX: usize = 64;
 
 /// A table; rows hold a cell for each column.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +85,22 @@ pub(crate) struct Rows<R> {
     table: Table,
 }
 
+impl<R> Rows<&R> {
+    /// The rows whose number is one; of many those with the largest, which the legend says.
+    pub(crate) fn largest(mut self, value: fn(&R) -> f64) -> Self {
+        self.rows.retain(|row| value(row).is_finite());
+        if self.rows.len() > LARGEST_MAX {
+            let all = self.rows.len();
+            self.table.legend =
+                Some(format!(" The {LARGEST_MAX} largest of {all}; all: sidestep show --csv RECORD"));
+            self.rows.order_by(|a, b| value(b).total_cmp(&value(a)));
+            self.rows.truncate(LARGEST_MAX);
+        }
+        self.table.rows.truncate(self.rows.len());
+        self
+    }
+}
+
 impl<R> Rows<R> {
     /// A column of any kind.
     pub(crate) fn column<C: Into<Cell>>(self, column: Column, of: impl Fn(&R) -> C) -> Self {
@@ -124,7 +147,8 @@ impl<R> Rows<R> {
 
     /// The meaning of the header, and the table.
     pub(crate) fn legend(self, text: impl Into<String>) -> Table {
-        Table { legend: Some(text.into()), ..self.table }
+        let legend = text.into() + &self.table.legend.unwrap_or_default();
+        Table { legend: Some(legend), ..self.table }
     }
 
     /// The table, for programs alone.
@@ -249,6 +273,35 @@ impl Cell {
         Self::shown(text::percent(share), share)
     }
 
+    /// A number with its interval: `24.6 ±2 %`, or `4.1 [3.1, 5.9]` where that is wide.
+    pub(crate) fn between(value: f64, interval: impl Into<Option<Interval>>) -> Self {
+        let interval = interval.into();
+        let ends = interval.map_or_else(String::new, |ends| text::uncertainty(value, ends));
+        Self::within(format!("{} {ends}", text::column(value)), value, interval)
+    }
+
+    /// The same in little room: the wider side of the interval stands for both.
+    pub(crate) fn with_margin(value: f64, interval: impl Into<Option<Interval>>) -> Self {
+        let interval = interval.into();
+        let margin = interval.map_or_else(String::new, |ends| text::plus_minus(value, ends));
+        Self::within(format!("{} {margin}", text::column(value)), value, interval)
+    }
+
+    /// A duration in the unit that fits.
+    pub(crate) fn duration(ns: f64) -> Self {
+        Self::shown(text::duration_ns(ns), ns)
+    }
+
+    /// A size that was measured.
+    pub(crate) fn size(bytes: Bytes) -> Self {
+        Self::shown(number::size(bytes), bytes.0 as f64)
+    }
+
+    /// Three significant digits.
+    pub(crate) fn short(value: f64) -> Self {
+        Self::shown(text::short(value), value)
+    }
+
     /// A number with one decimal.
     pub(crate) fn tenths(value: f64) -> Self {
         Self::shown(format!("{value:.1}"), value)
@@ -306,6 +359,7 @@ cells_of! {
     f64, value => Self::shown(text::column(value), value);
     usize, count => Self::shown(count.to_string(), count as f64);
     u32, count => Self::shown(count.to_string(), f64::from(count));
+    u64, count => Self::shown(count.to_string(), count as f64);
     Bytes, bytes => Self::shown(bytes.to_string(), bytes.0 as f64);
     CpuId, cpu => cpu.0.into();
     bool, is => if is { "yes" } else { "no" }.into();
@@ -321,4 +375,89 @@ impl<C: Into<Self>> From<Option<C>> for Cell {
     fn from(cell: Option<C>) -> Self {
         cell.map_or(Self::Empty, Into::into)
     }
+}
+
+impl Page {
+    /// Each table's name and its CSV, in the order of the page.
+    pub fn csv(&self) -> Vec<(&'static str, String)> {
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        let csv = |block: &Block| match block {
+            Block::Table(table) => Some((table.id, of_table(table))),
+            _ => None,
+        };
+        blocks.filter_map(csv).collect()
+    }
+
+    /// A page of rows alone, for programs: a field of each row for every column, empty where it has none.
+    pub fn of_rows(
+        id: &'static str,
+        columns: &[&'static str],
+        rows: impl IntoIterator<Item = impl Serialize>,
+    ) -> Self {
+        let cell = |value: Option<&Value>| match value {
+            None | Some(Value::Null) => Cell::Empty,
+            Some(Value::String(text)) => text.into(),
+            Some(value) => {
+                value.as_f64().map_or_else(|| value.to_string().into(), |number| Cell::shown("", number))
+            }
+        };
+        let row = |row| {
+            let row = serde_json::to_value(row).unwrap_or_default();
+            Row { cells: columns.iter().map(|column| cell(row.get(column))).collect(), detail: None }
+        };
+        let table = Table {
+            id,
+            columns: columns
+                .iter()
+                .map(|title| Column { title: (*title).into(), ..Column::default() })
+                .collect(),
+            rows: rows.into_iter().map(row).collect(),
+            is_data: true,
+            ..Table::default()
+        };
+        Self { sections: vec![Section::new(id, "").with(Block::Table(table))], ..Self::default() }
+    }
+}
+
+fn of_table(table: &Table) -> String {
+    let has_ends = |index: usize| {
+        let is_wide =
+            |row: &Row| matches!(row.cells.get(index), Some(Cell::Number { interval: Some(_), .. }));
+        table.rows.iter().any(is_wide)
+    };
+    let columns = table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Bar);
+    let columns: Vec<(usize, bool, String)> = columns
+        .map(|(index, column)| (index, has_ends(index), column.header().replace(", ", "_").replace(' ', "_")))
+        .collect();
+    let has_detail = table.rows.iter().any(|row| row.detail.is_some());
+    let mut head: Vec<String> = Vec::new();
+    for (_, is_wide, name) in &columns {
+        head.push(csv_text(name));
+        head.extend(
+            ["low", "high"].iter().filter(|_| *is_wide).map(|end| csv_text(&format!("{name}_{end}"))),
+        );
+    }
+    head.extend(has_detail.then(|| "detail".to_owned()));
+    let mut text = head.join(",") + "\n";
+    for row in &table.rows {
+        let mut fields: Vec<String> = Vec::new();
+        for (index, is_wide, _) in &columns {
+            let (field, ends) = match &row.cells[*index] {
+                Cell::Number { value, interval, .. } => {
+                    (digits(*value), interval.map(|ends| [ends.low, ends.high].map(digits)))
+                }
+                cell => (csv_text(cell.words()), None),
+            };
+            fields.push(field);
+            fields.extend(is_wide.then(|| ends.unwrap_or_default()).into_iter().flatten());
+        }
+        fields.extend(has_detail.then(|| csv_text(row.detail.as_deref().unwrap_or_default())));
+        text += &(fields.join(",") + "\n");
+    }
+    text
+}
+
+/// All digits; nothing for what is no number.
+fn digits(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { String::new() }
 }

@@ -201,7 +201,7 @@ fn write_table(paper: &mut Paper, table: &Table, is_long: bool) -> bool {
     }
     let hidden = table.rows.len() - shown;
     if hidden > 0 {
-        paper.faint(&format!("{} with --long", machine::counted(hidden, "more row")));
+        paper.inked(Ink::Faint, &format!("{} with --long", machine::counted(hidden, "more row")));
     }
     if let Some(legend) = &table.legend {
         paper.wrapped_inked(Ink::Faint, "", &plain(legend));

@@ -1,14 +1,12 @@
 //! A bill: what every setting costs a program, the most expensive first, with what is exposed without it.
 
-use record::{
-    Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill, SkippedSetting,
-};
+use record::{Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill};
 
 use stats::Order;
 use stats::text::{signed_ends, signed_points};
 
-use crate::number;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::{naming, number};
 
 /// Entries of one program on a first screen.
 const ENTRIES_SHOWN: usize = 12;
@@ -29,7 +27,10 @@ pub fn bill_page(bill: &Bill) -> Page {
             tables.into_iter().flatten().chain(details).collect()
         }
     };
-    sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::detailed));
+    let skipped = Table::of("skipped", &bill.skipped)
+        .word("setting", |one| &one.setting)
+        .prose("skipped because", |one| &one.why);
+    sections.extend(skipped.table().section("Skipped").map(Section::detailed));
     sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::detailed));
     let subject = match bill.programs.as_slice() {
         [one] => one.program.clone(),
@@ -43,13 +44,6 @@ pub fn bill_page(bill: &Bill) -> Page {
         about: super::experiment::about(bill.seed, &bill.tool_version, &bill.started_utc),
         ..Page::default()
     }
-}
-
-fn skipped(skipped: &[SkippedSetting]) -> Table {
-    Table::of("skipped", skipped)
-        .word("setting", |one| &one.setting)
-        .prose("skipped because", |one| &one.why)
-        .table()
 }
 
 fn tone(bill: &Bill) -> Tone {
@@ -131,15 +125,9 @@ fn together(bill: &ProgramBill) -> Option<String> {
     let adds_up = beyond.interval.low <= 0.0 && 0.0 <= beyond.interval.high;
     let words =
         if adds_up { "the parts add up" } else { "the parts do not add up: some settings act on each other" };
-    Some(format!(
-        "All recommended changes at once: {:.1} % [{:.1}, {:.1}]; beyond the sum of the parts {:+.1} % [{:+.1}, {:+.1}]: {words}.",
-        joint.cost_percent,
-        joint.interval.low,
-        joint.interval.high,
-        beyond.cost_percent,
-        beyond.interval.low,
-        beyond.interval.high
-    ))
+    let beyond = format!("{} % {}", signed_points(beyond.cost_percent), signed_ends(beyond.interval));
+    let joint = format!("{} % {}", signed_points(joint.cost_percent), signed_ends(joint.interval));
+    Some(format!("All recommended changes at once: {joint}; beyond the sum of the parts {beyond}: {words}."))
 }
 
 /// Runs that failed although others in the same state worked, or those with all recommended changes.
@@ -215,14 +203,11 @@ fn averages(bill: &Bill) -> Table {
 
 /// Every setting over all programs.
 fn settings(bill: &Bill) -> Table {
-    let bills = &bill.programs;
-    let mut by_setting: Vec<(&str, Vec<(&ProgramBill, &BillEntry)>)> = Vec::new();
-    for (bill, entry) in bills.iter().flat_map(|bill| bill.entries.iter().map(move |entry| (bill, entry))) {
-        match by_setting.iter_mut().find(|(name, _)| *name == entry.setting) {
-            Some((_, all)) => all.push((bill, entry)),
-            None => by_setting.push((&entry.setting, vec![(bill, entry)])),
-        }
-    }
+    let entries = bill
+        .programs
+        .iter()
+        .flat_map(|one| one.entries.iter().map(move |entry| (entry.setting.as_str(), (one, entry))));
+    let mut by_setting = naming::grouped(entries);
     let rank = |name: &str| bill.settings.iter().position(|one| one.setting == name).unwrap_or(usize::MAX);
     by_setting.order_by_key(|(name, _)| rank(name));
     let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {

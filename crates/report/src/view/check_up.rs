@@ -6,20 +6,17 @@ mod cores;
 mod findings;
 mod glance;
 mod memory;
-mod results;
 mod sockets;
 
 use models::interconnect::SocketAccount;
-use record::Record;
+use record::{ClockRead, Record};
 
 use crate::figure::{self, Figure, Source};
 use crate::page::{Block, Chapter, Depth, Page, Placed, Section, Statement, Table, Tone};
+use crate::plan;
+use crate::view::cells::lines;
 use crate::view::machine::headline;
-use crate::view::measured::lines;
 use crate::view::{clock_check, clock_cost, flaws, machine_page};
-use crate::{number, plan};
-
-pub use results::results_page;
 
 const fn chapter(id: &'static str, title: &'static str) -> Chapter {
     Chapter { id, title, is_folded: false }
@@ -86,7 +83,7 @@ fn chapters<'a>(
         (&MACHINE, machine(record)),
         (&FLAWS, flaws(record)),
         (&MEMORY, memory(source)),
-        (&SOCKETS, memory::sockets(record).into_iter().collect()),
+        (&SOCKETS, sockets::in_brief(record).into_iter().collect()),
         (&SOCKETS, sockets::sections(record, account).into_iter().map(Section::of_report).collect()),
         (&CORES, cores(source)),
         (&CLOCKS, clocks(source)),
@@ -102,7 +99,7 @@ fn chapters<'a>(
 /// A figure of a record, or why there is none.
 fn drawn(source: Source<'_>, name: &'static str) -> Block {
     let figure = Figure::named(name);
-    let (heading, drawn) = (figure.title().to_owned(), figure::draw(source, figure));
+    let (heading, drawn) = (figure.title.to_owned(), figure::draw(source, figure));
     Block::Figure(Box::new(Placed { name, heading, drawn }))
 }
 
@@ -118,13 +115,10 @@ fn figure_of(source: Source<'_>, name: &'static str, title: &str, table: Table) 
 }
 
 fn findings_and_method(record: &Record) -> Vec<Section> {
-    let is_of_method = |finding: &record::Finding| finding.source.as_deref() == Some(findings::METHOD);
     let note = if record.findings.is_empty() {
         "None: nothing was judged, or nothing stood out.".to_owned()
-    } else if record.findings.iter().any(is_of_method) {
-        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
     } else {
-        return findings::section(record).into_iter().collect();
+        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
     };
     let note = Section::new("method", "").saying(Tone::Faint, note).of_report();
     findings::section(record).into_iter().chain([note]).collect()
@@ -150,7 +144,7 @@ fn flaws(record: &Record) -> Vec<Section> {
 
 fn memory(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let mut sections = vec![figures(source, &["latency-surface", "latency-heatmap", "bandwidth", "walks"])];
+    let mut sections = vec![figures(source, &["latency-surface", "bandwidth", "walks"])];
     sections.extend(memory::beside_figures(record));
     sections.push(figure_of(source, "stream", "STREAM bandwidth", memory::stream(record)));
     sections
@@ -178,26 +172,21 @@ fn titled(section: Section, title: &str) -> Section {
 /// Reading the time: its cost and whether counters agree.
 fn clocks(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let mut sections = Vec::new();
-    if let Some(cost) = &record.clock_cost {
-        let said = [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
-        let price = Section::new("clock-cost", "What does reading the time cost?");
-        sections.push(price.stating(said).of_report());
-    }
-    let gist = record.clock_cost.as_ref().and_then(clock_cost::gist).map(Statement::plain);
-    let reads = cores::clock_reads(record).section("Cost of reading the time");
-    sections.extend(reads.map(|reads| reads.stating(gist)));
+    // Of the same CPU those count that were measured for their cost.
+    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
+    let is_new = |read: &&ClockRead| of_cost.iter().all(|one| (&one.name, one.cpu) != (&read.name, read.cpu));
+    let reads = clock_cost::reads(of_cost.iter().chain(record.clocks.iter().filter(is_new)));
+    let said = |cost| [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
+    let price = Section::new("clock-cost", "Cost of reading the time");
+    let price = price.stating(record.clock_cost.iter().flat_map(said));
+    let price = if reads.rows.is_empty() { price } else { price.table(reads) };
+    let mut sections: Vec<Section> = price.filled().into_iter().collect();
     sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {
         let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
         sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
     }
-    sections.push(figures(source, &["clock-offsets", "clock-drift"]));
+    sections.push(figures(source, &["clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
     sections
-}
-
-/// `±2 %` and the like behind a value, nothing where there is none.
-fn with_interval(value: f64, interval: stats::Interval) -> String {
-    format!("{} {}", number::column(value), number::plus_minus(value, interval)).trim_end().to_owned()
 }

@@ -67,7 +67,7 @@ fn detection_limits(check: &ClockCheck) -> Option<String> {
             .map(|drift| format!("drift {} ppb within {:.1} s", number::column(drift.ppb), drift.in_s)),
         step.map(|step| format!("the counter counts in steps of {step:.0} ns")),
     ];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    Some(number::joined(parts.into_iter().flatten(), "; "))
 }
 
 /// All but the verdict.
@@ -173,7 +173,7 @@ fn backwards(check: &ClockCheck) -> Option<Section> {
         .word("read", |count| brief(&count.name))
         .word("ordered", |count| count.ordered)
         .word(("CPUs", 2), |count| format!("{}-{}", count.a, count.b))
-        .number(("observations", 1), |count| Cell::shown(count.fresh.to_string(), count.fresh as f64))
+        .number(("observations", 1), |count| count.fresh)
         .number("backwards", |count| Cell::shown(share_back(count), count.backwards as f64))
         .number(("at most", "ns"), |count| count.largest_ns)
         .first(back.max(1))

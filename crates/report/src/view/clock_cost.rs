@@ -7,6 +7,7 @@ use record::{
 };
 use stats::Order;
 
+use super::cells::measured;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -64,13 +65,13 @@ pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
     let source = cost.kernel.clocksource.as_deref().map(|source| format!("clock source {source}"));
     let rates = cost.counter_hz.zip(cost.counter_stated_hz).map(|(hz, stated_hz)| rates(hz, stated_hz));
     let rates = rates.map(|rates| format!("counter {rates}"));
-    let parts: Vec<String> =
-        cost.control.as_ref().map(control).into_iter().chain(source).chain(rates).collect();
+    let parts = [cost.control.as_ref().map(control), source, rates].into_iter().flatten();
+    let parts = number::joined(parts, "; ");
     let refused = cost.reads.iter().filter_map(|read| Some((read.refused.as_deref()?, brief(&read.name))));
     let doubts =
         naming::grouped(refused).into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
     (cost.because.iter().map(Statement::plain))
-        .chain((!parts.is_empty()).then(|| Statement::faint(parts.join("; "))))
+        .chain((!parts.is_empty()).then(|| Statement::faint(parts)))
         .chain(doubts.map(Statement::doubt))
         .chain(beside_published(cost).map(Statement::faint))
         .collect()
@@ -78,10 +79,10 @@ pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
 
 /// All but the verdict.
 pub(crate) fn sections(cost: &ClockCost) -> Vec<Section> {
-    reads(&cost.reads).into_iter().chain(around_reads(cost)).collect()
+    reads(&cost.reads).section("").into_iter().chain(around_reads(cost)).collect()
 }
 
-/// Threads, rounds and what was not measured: for a page that draws the reads as bars.
+/// Threads, rounds and what was not measured.
 pub(crate) fn around_reads(cost: &ClockCost) -> Vec<Section> {
     let failed = cost.failed.iter().map(|failed| (brief(&failed.name), failed.reason.clone()));
     let failed = Section::new("failed", "Not measured").facts(failed).filled();
@@ -109,7 +110,7 @@ pub(crate) fn rates(hz: f64, stated_hz: f64) -> String {
 }
 
 /// `CLOCK_MONOTONIC` of `clock_gettime(CLOCK_MONOTONIC)`.
-pub(crate) fn brief(name: &str) -> String {
+pub(super) fn brief(name: &str) -> String {
     let name = name.strip_prefix("clock_gettime(").map_or(name, |rest| rest.trim_end_matches(')'));
     name.replace("clock_gettime system call", "system call")
 }
@@ -124,40 +125,47 @@ fn ordered(read: &ClockRead) -> &'static str {
 }
 
 /// The place of a read among those that programs use most; the others come behind them.
-pub(crate) fn usual_first(usual: &[&str], name: &str) -> usize {
-    usual.iter().position(|one| *one == name).unwrap_or(usual.len())
+fn usual_first(name: &str) -> usize {
+    COMMON_READS.iter().position(|one| *one == name).unwrap_or(COMMON_READS.len())
 }
 
-fn reads(reads: &[ClockRead]) -> Option<Section> {
+/// Each way to read the time once, those that programs use most first: of several CPUs the cheapest and the most expensive.
+pub(crate) fn reads<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> Table {
+    let reads: Vec<&ClockRead> = reads.into_iter().collect();
     let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
-    let counter_cycles = counter_cycles_name(reads);
-    let mut sorted: Vec<&ClockRead> = reads.iter().collect();
-    sorted.order_by_key(|read| usual_first(&COMMON_READS, &read.name));
+    let counter_cycles = counter_cycles_name(reads.iter().copied());
+    let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
+    by_name.order_by_key(|(name, _)| usual_first(name));
+    let ends = by_name.into_iter().map(|(_, mut of)| {
+        of.order_by(|a, b| a.ns.total_cmp(&b.ns));
+        (of[0], of[1..].last().copied())
+    });
     let cycles = |read: &ClockRead| {
-        let (cycles, interval) = read.core_cycles.zip(read.core_cycles_interval)?;
-        let share = interval.half_width() / cycles * 100.0;
-        Some(Cell::within(format!("{} ±{share:.1} %", number::column(cycles)), cycles, interval))
+        let cycles = read.core_cycles?;
+        let share = read.core_cycles_interval.map(|interval| interval.half_width() / cycles * 100.0);
+        let share = share.map_or_else(String::new, |share| format!(" ±{share:.1} %"));
+        Some(Cell::within(number::column(cycles) + &share, cycles, read.core_cycles_interval))
     };
     let doubt = |read: &ClockRead| if read.refused.is_some() { " ?" } else { "" };
-    let resolution = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
-    Table::of("reads", sorted)
-        .word("read", |read| brief(&read.name) + doubt(read))
-        .number(("cost", "ns"), |read| read.ns)
-        .number(("core cycles", 1), |read| cycles(read))
-        .number((counter_cycles, 3), |read| read.counter_cycles)
-        .word(("ordered", 2), |read| ordered(read))
-        .number(("resolution", 4), |read| read.resolution_ns.map(resolution))
-        .number(("core shared", "ns", 5), |read| {
-            read.slow.filter(|slow| slow.ns > read.ns).map(|slow| slow.ns)
+    Table::of("reads", ends)
+        .word("read", |(low, _)| brief(&low.name) + doubt(low))
+        .number(("cost", "ns"), |(low, _)| measured(low.ns, &low.spread))
+        .number(("at most", "ns", 1), |(_, high)| high.map(|high| high.ns))
+        .word(("on CPUs", 2), |(low, high)| high.map(|high| format!("{} and {}", low.cpu, high.cpu)))
+        .number(("core cycles", 1), |(low, _)| cycles(low))
+        .number((counter_cycles, 3), |(low, _)| low.counter_cycles)
+        .word(("ordered", 2), |(low, _)| ordered(low))
+        .number(("resolution", 4), |(low, _)| low.resolution_ns.map(Cell::duration))
+        .number(("core shared", "ns", 5), |(low, _)| {
+            low.slow.filter(|slow| slow.ns > low.ns).map(|slow| slow.ns)
         })
-        .bar(|read| Cell::Share(read.ns / longest))
+        .bar(|(low, _)| Cell::Share(low.ns / longest))
         .first(READS_FIRST)
         .legend("ordered: waits for earlier loads; core shared: while a neighbour uses the core too")
-        .section("")
 }
 
 /// What cycles of the counter behind the clock are called: only x86 has a time-stamp counter.
-pub(crate) fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
+fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
     let is_arm64 = reads.into_iter().any(|read| read.name.contains("cntvct"));
     if is_arm64 { "counter cycles" } else { "TSC cycles" }
 }
@@ -204,16 +212,15 @@ fn rounds(rows: &[RoundsSeen]) -> Option<Section> {
         RoundsVerdict::Backwards => (Tone::Look, "backwards"),
         RoundsVerdict::CannotTell => (Tone::Doubt, "undetermined"),
     };
-    let duration = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
     Table::of("rounds", rows)
         .word("read", |row| brief(&row.read))
         .number("threads", |row| row.threads)
         .number(("rounds at once", 2), |row| {
             (row.overlapping > 0).then(|| format!("{}/{}", row.overlapping, row.rounds))
         })
-        .number(("largest difference", 1), |row| duration(row.largest_ns))
-        .number(("bound", 1), |row| duration(row.bound_ns))
-        .number("outside", |row| Cell::shown(row.outside.to_string(), row.outside as f64))
+        .number(("largest difference", 1), |row| Cell::duration(row.largest_ns))
+        .number(("bound", 1), |row| Cell::duration(row.bound_ns))
+        .number("outside", |row| row.outside)
         .word("order", |row| order(row.verdict))
         .legend(
             "All threads read once when released. bound: from the release to the arrival of all; outside: values before the one or after the other",
@@ -225,30 +232,14 @@ fn rounds(rows: &[RoundsSeen]) -> Option<Section> {
 fn beside_published(cost: &ClockCost) -> Option<String> {
     let read = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?;
     let figure = |published: &PublishedCost| format!("{} {:.0}", published.name, published.cycles);
-    let figures: Vec<String> = cost.published.iter().map(figure).collect();
     let first = cost.published.first()?;
     let counted_in = counter_cycles_name(&cost.reads);
     let by_counter = read.counter_cycles.map(|cycles| format!("{} {counted_in}", number::column(cycles)));
     let by_core = read.core_cycles.map(|cycles| format!("{} core cycles", number::column(cycles)));
-    let ours: Vec<String> = by_counter.into_iter().chain(by_core).collect();
     Some(format!(
         "{PUBLISHED_READ}: {} here; published: {} cycles ({})",
-        ours.join(", "),
-        figures.join(", "),
+        number::joined(by_counter.into_iter().chain(by_core), ", "),
+        number::joined(cost.published.iter().map(figure), ", "),
         first.source
-    ))
-}
-
-/// The published read here and elsewhere, and how its cost grows with threads where it does, in a few words.
-pub(crate) fn gist(cost: &ClockCost) -> Option<String> {
-    let cycles = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?.counter_cycles?;
-    let others: Vec<String> = cost.published.iter().map(|row| format!("{:.0}", row.cycles)).collect();
-    let mut threads = cost.threads.iter().filter(|row| row.read == PUBLISHED_READ);
-    let does_grow = threads.clone().any(|row| row.verdict == ScalingVerdict::Grows);
-    let grows = if does_grow { format!(", {}", scaling(&mut threads)) } else { String::new() };
-    Some(format!(
-        "{PUBLISHED_READ} {} cycles (published {}){grows}",
-        number::column(cycles),
-        others.join(", ")
     ))
 }

@@ -2,26 +2,25 @@
 
 use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
-use super::simulated::{self, Simulated};
-use crate::number::{UNKNOWN, short};
+use super::simulated;
+use super::socket_words;
+use crate::number::short;
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The run as a page.
 pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
     let mut because = vec![Statement::plain(of_published(simulation))];
     because.extend(simulation.fit.as_ref().map(of_fit).map(Statement::plain));
-    Simulated {
-        subject: simulated::subject(&simulation.title),
+    let page = Page {
         answer: answer(simulation),
         because,
         sections: vec![
             Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
             Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
         ],
-        numbers: simulation.numbers.clone(),
-        about: Vec::new(),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.title, simulation.numbers.clone(), page)
 }
 
 fn answer(simulation: &ClusterSimulation) -> Statement {
@@ -60,14 +59,8 @@ fn of_published(simulation: &ClusterSimulation) -> String {
 fn of_fit(fit: &ClusterFit) -> String {
     match (&fit.mesh, fit.is_of_file) {
         (Some(mesh), true) => format!(
-            "The published matrix alone gives the same places: {} packages of {} by {} clusters, {} ns, {} more per column, {} per row, {} to other packages; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
-            mesh.packages,
-            mesh.columns,
-            mesh.rows,
-            short(mesh.base),
-            short(mesh.column_step),
-            mesh.row_step.map_or_else(|| UNKNOWN.to_owned(), short),
-            mesh.remote.map_or_else(|| UNKNOWN.to_owned(), short),
+            "The published matrix alone gives the same places: {}; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
+            socket_words::mesh(mesh, " ns"),
             fit.rms_ns,
             fit.max_percent
         ),

@@ -1,18 +1,15 @@
 //! A comparison: what became slower or faster, what else differs, test by test, and the averages.
 
-mod curves;
-mod effects;
-mod tests_table;
+use std::cmp::Reverse;
 
 use record::{ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
-use stats::text::{points, runs, signed_ends, signed_points};
+use stats::text::{points, runs, signed_ends, signed_points, value, with_distances};
 use stats::{Interval, Knowledge, Verdict};
 
-use self::curves::Named;
-use super::judged;
+use super::cells;
 use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
-use crate::{naming, number};
+use crate::{figure, naming, number};
 
 /// Notes and facts on a first screen.
 const CAUTIONS_FIRST: usize = 1;
@@ -22,6 +19,12 @@ const LONG_VALUE_CHARACTERS: usize = 36;
 
 /// Percentages are printed with two decimals at most: what is smaller would read as zero with a direction.
 const SMALLEST_PERCENT: f64 = 0.005;
+
+/// Tests on a first screen, and as many where none is called slower or faster.
+const TESTS_FIRST: usize = 8;
+const UNCLAIMED_FIRST: usize = 2;
+/// Longer names of configurations do not stand above a column of numbers.
+const NAME_CHARACTERS: usize = 12;
 
 /// The comparison as a page. `records` are those of the configurations, in their order, where they have one, for the pictures;
 /// `arguments` those after the program's name.
@@ -54,8 +57,8 @@ fn candidates(table: &ComparisonTable) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn subject(table: &ComparisonTable) -> String {
-    let names: Vec<&str> = candidates(table).map(|(_, name)| name).collect();
-    format!("{} against {}", names.join(", "), baseline(table))
+    let names = number::joined(candidates(table).map(|(_, name)| name), ", ");
+    format!("{names} against {}", baseline(table))
 }
 
 /// The answer first: doubt, what memory and classes of rows did together, then the rows, then the controls.
@@ -119,7 +122,7 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
         some.map(|(count, verdict)| format!("{count} {}", verdict.word())).collect()
     };
     let rest = [Verdict::Equivalent, Verdict::Inconclusive];
-    let claimed = rows.iter().filter(|row| judged::is_claim(row));
+    let claimed = rows.iter().filter(|row| cells::is_claim(row));
     let Some(largest) = claimed.max_by(|a, b| a.symmetric_percent.total_cmp(&b.symmetric_percent)) else {
         let tone = if of(Verdict::Inconclusive) == 0 { Tone::Good } else { Tone::Plain };
         return (tone, format!("no difference detected in {tests} ({}){average}", counted(&rest).join(", ")));
@@ -168,17 +171,86 @@ fn unmatched(table: &ComparisonTable) -> Option<Statement> {
 }
 
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
-    let mut tests = tests_table::table(table);
+    let mut tests = tests(table);
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
-    tests.legend = has_intervals.then(|| judged::legend(table.rows.iter()));
+    tests.legend = has_intervals.then(|| cells::legend(table.rows.iter()));
     let tests = Section::new("tests", "").table(tests);
     // Of tests of which none is judged the averages are the news.
-    let has_claim = table.rows.iter().any(judged::is_claim);
+    let has_claim = table.rows.iter().any(cells::is_claim);
     let averages = averages(table).map(|averages| averages.detailed_if(has_claim));
     let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
-    let sections =
-        [differences(table), first, second, classes(table), notes(table), pictures(table, records)];
+    let sections = [differences(table), first, second, classes(table), notes(table), picture(table, records)];
     sections.into_iter().flatten().collect()
+}
+
+/// The tests, largest changes first: two configurations side by side, or a column for each of several.
+fn tests(table: &ComparisonTable) -> Table {
+    let shown = if table.configurations.len() == 2 { of_pair(table) } else { of_several(table) };
+    let has_claim = table.rows.iter().any(cells::is_claim);
+    Table { first_rows: Some(if has_claim { TESTS_FIRST } else { UNCLAIMED_FIRST }), ..shown }
+}
+
+fn side(of: f64, interval: Option<Interval>) -> Cell {
+    Cell::within(value(of, interval), of, interval)
+}
+
+/// Of claims the largest first, then all others in the order of the document.
+fn weight(rows: &[&ComparisonRow]) -> Reverse<u64> {
+    let claims = rows.iter().filter(|row| cells::is_claim(row)).map(|row| row.symmetric_percent);
+    // The order of positive numbers is that of their bits.
+    Reverse(claims.fold(0.0, f64::max).to_bits())
+}
+
+/// What the columns of values are called.
+fn titles(table: &ComparisonTable) -> [String; 2] {
+    let candidate = 1 - table.baseline.min(1);
+    let names = [table.baseline, candidate].map(|index| table.configurations[index].name.clone());
+    if names.iter().all(|name| name.chars().count() <= NAME_CHARACTERS) {
+        names
+    } else {
+        ["baseline", "candidate"].map(str::to_owned)
+    }
+}
+
+fn of_pair(table: &ComparisonTable) -> Table {
+    let [a, b] = titles(table);
+    let mut rows: Vec<&ComparisonRow> = table.rows.iter().collect();
+    rows.sort_by_key(|row| weight(&[row]));
+    // Where no row has an interval, the answer says so once; a verdict says which way is better as well.
+    let is_judged = rows.iter().any(|row| row.interval.is_some());
+    Table::of("tests", rows)
+        .prose("test", |row| test_name(&row.name))
+        .number((a, 1), |row| side(row.a, row.a_interval))
+        .number((b, 1), |row| side(row.b, row.b_interval))
+        .word(("unit", 2), |row| &row.unit)
+        .number(("change", "%"), |row| cells::change(row))
+        .word("verdict", |row| is_judged.then(|| cells::verdict_of(row)))
+        .number(("q", 3), |row| Cell::q(row.q))
+        .word(("better", 3), |row| (!is_judged).then(|| naming::word(&row.better)))
+        .word(("group", 4), |row| &row.group)
+        .table()
+}
+
+fn of_several(table: &ComparisonTable) -> Table {
+    let mut by_test = naming::grouped(table.rows.iter().map(|row| ((&row.name, &row.group), row)));
+    by_test.sort_by_key(|(_, rows)| weight(rows));
+    let rows = Table::of("tests", by_test)
+        .prose("test", |(_, rows)| test_name(&rows[0].name))
+        .number((baseline(table).to_owned(), 1), |(_, rows)| side(rows[0].a, rows[0].a_interval))
+        .word(("unit", 2), |(_, rows)| &rows[0].unit);
+    let columns = candidates(table).fold(rows, |rows, (_, name)| {
+        rows.number((name.to_owned(), "%"), |(_, rows)| {
+            rows.iter().find(|row| row.candidate == name).map(|row| change_and_verdict(row))
+        })
+    });
+    columns.word(("group", 3), |(_, rows)| &rows[0].group).table()
+}
+
+/// `+6.1 ±0.2 slower`.
+fn change_and_verdict(row: &ComparisonRow) -> Cell {
+    let change = with_distances(row.change_percent, row.interval);
+    let verdict = row.interval.map_or("", |_| row.verdict.word());
+    Cell::within(format!("{change} {verdict}"), row.change_percent, row.interval)
 }
 
 /// What else differs between the platforms.
@@ -214,7 +286,7 @@ fn classes(table: &ComparisonTable) -> Option<Section> {
         .word("class", |one| one.class.name())
         .word(("configuration", 1), |one| several_only(table, &one.candidate))
         .number(("change of cost", "%"), |one| change(one))
-        .word("verdict", |one| judged::verdict(one.verdict))
+        .word("verdict", |one| cells::verdict(one.verdict))
         .number(("q", 3), |one| Cell::q(Some(one.q)))
         .number(("rows along", 2), |one| format!("{} of {}", one.moved_along, one.rows.len()))
         .word(("spread from", 3), |one| {
@@ -304,7 +376,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
 
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
 fn spread_from(table: &ComparisonTable) -> Option<String> {
-    let sources: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
+    let sources = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
         .into_iter()
         .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
         .filter(|(_, rows)| *rows > 0)
@@ -317,37 +389,18 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
                 Some(earlier) => format!("earlier records: {} runs ({rows})", earlier.runs),
                 None => format!("{} ({rows})", one.name()),
             }
-        })
-        .collect();
-    (!sources.is_empty()).then(|| format!("spread between runs, from {}", sources.join(", ")))
+        });
+    let sources = number::joined(sources, ", ");
+    (!sources.is_empty()).then(|| format!("spread between runs, from {sources}"))
 }
 
-fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
-    let mut section = Section::new("pictures", "Pictures");
-    for (index, candidate) in candidates(table) {
-        let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| row.candidate == candidate).collect();
-        let drawn = effects::draw(&format!("effects-{index}"), &rows);
-        section = section.figure("effects", format!("Changes of {candidate}"), drawn);
-    }
-    let named: Vec<Named<'_>> = (table.configurations.iter().zip(records).enumerate())
-        .filter_map(|(style, (one, record))| record.map(|record| Named { style, name: &one.name, record }))
-        .collect();
-    section = section.figure("bandwidth", "Bandwidth against block size", curves::bandwidth(&named)).figure(
-        "latency",
-        "Latency against block size",
-        curves::latency(&named),
-    );
-    for (index, candidate) in candidates(table) {
-        if let (Some(Some(a)), Some(Some(b))) = (records.get(table.baseline), records.get(index)) {
-            let margin = table.rows.first().map_or(1.0, |row| row.margin_percent);
-            let drawn = curves::surface(&format!("difference-{index}"), a, b, margin);
-            let heading = format!("Latency of {candidate}, difference by block size and stride");
-            section = section.figure("difference", heading, drawn);
-        }
-    }
-    let is_first_of_many = table.configurations.iter().any(|one| one.runs > 1) && !named.is_empty();
-    let note = "Curves and surfaces show the first run of each configuration.";
-    section.stating(is_first_of_many.then(|| Statement::faint(note))).filled()
+/// Bandwidth of the configurations over each other.
+fn picture(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
+    let named = table.configurations.iter().zip(records).enumerate();
+    let named: Vec<_> =
+        named.filter_map(|(style, (one, record))| Some((style, one.name.as_str(), (*record)?))).collect();
+    let drawn = figure::bandwidth_of_several(&named);
+    Section::new("pictures", "").figure("bandwidth", "Bandwidth against block size", drawn).filled()
 }
 
 /// The configurations, and the command that compares them again.
@@ -356,8 +409,8 @@ fn about(table: &ComparisonTable, arguments: &[String]) -> Vec<String> {
         let when = one.started_utc.as_ref().map_or_else(String::new, |when| format!(", from {when}"));
         format!("{}: {}, {}{when}", one.name, one.kind, machine::counted(one.runs, "run"))
     });
-    let words: Vec<String> = arguments.iter().map(|argument| shell_word(argument)).collect();
-    let again = (!words.is_empty()).then(|| format!("Compare again: sidestep {}", words.join(" ")));
+    let words = number::joined(arguments.iter().map(|argument| shell_word(argument)), " ");
+    let again = (!words.is_empty()).then(|| format!("Compare again: sidestep {words}"));
     configuration.chain(again).collect()
 }
 

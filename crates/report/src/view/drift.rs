@@ -3,8 +3,8 @@
 use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
-use super::simulated::{self, Simulated};
-use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
+use super::simulated;
+use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries};
 use crate::number;
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
@@ -25,10 +25,9 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
         Some(Section::new("how", "How each is switched").facts(how).detailed()),
         drift,
     ];
-    Simulated {
-        subject: simulated::subject(&simulation.machine.title),
+    let page = Page {
         answer: answer(simulation),
-        because: because(simulation),
+        because: cures(simulation).into_iter().collect(),
         sections: sections.into_iter().flatten().collect(),
         about: vec![format!(
             "governor {}, workload {}, {} s, seed {}",
@@ -37,9 +36,9 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
             number::short(scenario.seconds),
             scenario.seed
         )],
-        numbers: numbers(simulation),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.machine.title, numbers(simulation), page)
 }
 
 fn remedies(simulation: &DriftSimulation) -> Table {
@@ -119,15 +118,8 @@ fn answer(simulation: &DriftSimulation) -> Statement {
 }
 
 /// Which remedies make time safe, and at which price.
-fn because(simulation: &DriftSimulation) -> Vec<Statement> {
-    let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None);
-    bare.and_then(|bare| cures(simulation, bare)).into_iter().map(Statement::plain).collect()
-}
-
-fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
-    if bare.safe {
-        return None;
-    }
+fn cures(simulation: &DriftSimulation) -> Option<Statement> {
+    let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None).filter(|bare| !bare.safe)?;
     let others = simulation.rows.iter().filter(|row| row.remedy != Remedy::None);
     let price = |row: &DriftRow| {
         let ratio = row.read_ns / bare.read_ns;
@@ -138,12 +130,14 @@ fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
         }
     };
     let cures: Vec<String> = others.clone().filter(|row| row.safe).map(price).collect();
-    let others: Vec<&str> = others.filter(|row| !row.safe).map(|row| row.remedy.name()).collect();
+    let others = others.filter(|row| !row.safe).map(|row| row.remedy.name());
     let safe = match cures.as_slice() {
         [] => "No remedy makes time safe here.".to_owned(),
         cures => format!("Time is safe with {}.", cures.join(", ")),
     };
-    Some(if others.is_empty() { safe } else { format!("{safe} Not sufficient: {}.", others.join(", ")) })
+    let others = number::joined(others, ", ");
+    let said = if others.is_empty() { safe } else { format!("{safe} Not sufficient: {others}.") };
+    Some(Statement::plain(said))
 }
 
 /// Offset over time, a curve per remedy that touches the counters.
@@ -154,17 +148,11 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
         let points = row.curve.iter().map(point).collect();
         LineSeries { name: row.remedy.name().to_owned(), style, points }
     });
-    let chart = LineChart {
-        x_label: "seconds",
-        y_label: "ahead of core 0, ms",
-        unit: " ms",
-        x: Axis::Linear,
-        y: Axis::Linear,
-        panels: vec![LinePanel::new("Ahead of core 0, ms", series)],
-    };
+    let panel = LinePanel::new("Ahead of core 0, ms", series);
+    let chart = LineChart::straight("seconds", "ahead of core 0, ms", " ms", panel);
     let reading =
         "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters.";
-    Drawn::of(&chart, "simulated-drift", reading, Table::default())
+    Drawn::of(&chart, "simulated-drift", reading)
 }
 
 /// Each number of the machine by its key in the file, with its source.

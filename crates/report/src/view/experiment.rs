@@ -7,7 +7,7 @@ use record::{
 use stats::Verdict;
 use stats::text::points;
 
-use super::judged;
+use super::cells;
 use crate::number;
 use crate::page::{Cell, Page, Rows, Section, Statement, Table, Tone};
 
@@ -96,9 +96,9 @@ pub(super) fn judged_rows<'r, R>(
         .number((a, 1), |one| side(row(one), row(one).a))
         .number((b, 1), |one| side(row(one), row(one).b))
         .word(("unit", 1), |one| readable_unit(row(one)).1.to_owned())
-        .number(("change", "%"), |one| judged::change_or_ratio(row(one), of(one.0).1))
-        .word("verdict", |one| judged::verdict_of(row(one)))
-        .number(("needs", needed, 2), |one| judged::needed(row(one)))
+        .number(("change", "%"), |one| cells::change_or_ratio(row(one), of(one.0).1))
+        .word("verdict", |one| cells::verdict_of(row(one)))
+        .number(("needs", needed, 2), |one| cells::needed(row(one)))
         .number(("q", 3), |one| Cell::q(row(one).q))
 }
 
@@ -106,7 +106,7 @@ fn rows(found: &ExperimentOutcome) -> Table {
     let rows = [found.rows.as_slice(), &found.controls];
     let all = found.rows.iter().chain(&found.controls).map(|one| &one.row);
     judged_rows([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
-        .legend(judged::legend(all) + "; q: p over all rows")
+        .legend(cells::legend(all) + "; q: p over all rows")
 }
 
 /// What the two states have in common, such as the toggle, stands in the answer.
@@ -157,8 +157,8 @@ pub(crate) fn dropped(counts: &PairCounts) -> String {
     let by = |DroppedPairs { guard, pairs }: &DroppedPairs| format!("{pairs} by {guard}");
     let kept =
         |LopsidedGuard { guard, .. }: &LopsidedGuard| format!("none by {guard}, which comes with a state");
-    let all: Vec<String> = counts.dropped.iter().map(by).chain(counts.lopsided.iter().map(kept)).collect();
-    if all.is_empty() { String::new() } else { format!(" (dropped: {})", all.join(", ")) }
+    let all = number::joined(counts.dropped.iter().map(by).chain(counts.lopsided.iter().map(kept)), ", ");
+    if all.is_empty() { all } else { format!(" (dropped: {all})") }
 }
 
 /// What the A/A control took back.

@@ -4,8 +4,8 @@ use machine::Bytes;
 use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
-use crate::interconnect::node_links;
-use crate::number::{self, UNKNOWN};
+use super::socket_words::node_links;
+use crate::number::{UNKNOWN, joined};
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// Roots of PCI on a first screen.
@@ -121,31 +121,32 @@ fn sources(links: &FirmwareLinks) -> Table {
 
 /// `0: 2, 1: 1`.
 fn by_node(graph: &FirmwareGraph, values: &[u32]) -> String {
-    let each = graph.nodes.iter().zip(values).map(|(node, value)| format!("{node}: {value}"));
-    each.collect::<Vec<_>>().join(", ")
+    joined(graph.nodes.iter().zip(values).map(|(node, value)| format!("{node}: {value}")), ", ")
 }
 
 fn claims(links: &FirmwareLinks) -> Table {
     let from = |claim: &MemoryClaim| match claim.initiators.as_slice() {
         [] => "the best initiators".to_owned(),
-        some => some.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        some => joined(some, ", "),
     };
-    let rate = |rate: f64| Cell::shown(number::short(rate), rate);
     Table::of("memory", &links.claims)
         .number("node", |claim| claim.node)
         .word("from nodes", |claim| from(claim))
-        .number(("latency", "ns"), |claim| claim.read_latency_ns.map(|ns| ns as usize))
-        .number(("bandwidth", "GB/s"), |claim| claim.read_bandwidth_mb_per_s.map(|mb| rate(mb as f64 / 1e3)))
+        .number(("latency", "ns"), |claim| claim.read_latency_ns)
+        .number(("bandwidth", "GB/s"), |claim| {
+            claim.read_bandwidth_mb_per_s.map(|mb| Cell::short(mb as f64 / 1e3))
+        })
         .table()
 }
 
 fn domains(links: &FirmwareLinks) -> Table {
-    let size = |bytes: u64| Cell::shown(number::size(Bytes(bytes)), bytes as f64);
     Table::of("domains", &links.domains)
         .number("domain", |domain| domain.domain)
         .number("processors", |domain| domain.processors)
-        .number("memory", |domain| size(domain.memory_bytes))
-        .number("persistent", |domain| (domain.persistent_bytes > 0).then(|| size(domain.persistent_bytes)))
+        .number("memory", |domain| Cell::size(Bytes(domain.memory_bytes)))
+        .number("persistent", |domain| {
+            (domain.persistent_bytes > 0).then(|| Cell::size(Bytes(domain.persistent_bytes)))
+        })
         .table()
 }
 

@@ -7,6 +7,7 @@ use stats::Order;
 
 use super::machine::headline;
 use crate::naming::word;
+use crate::number::{first_few, joined};
 use crate::page::{Page, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
@@ -16,28 +17,16 @@ const NAMED: usize = 3;
 /// CPU signatures that are named of many machines.
 const SIGNATURES: usize = 8;
 
-/// What is shown of a machine's verdicts.
-#[derive(Debug, Clone, Copy)]
-pub struct FlawList<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// Verdicts of all flaws.
-    pub verdicts: &'a [FlawVerdict],
-    /// How its CPUs differ where they should be alike.
-    pub uneven: &'a [String],
-    /// Show those that do not concern it too.
-    pub all: bool,
-}
-
-/// The verdicts on one machine.
-pub fn flaws_page(list: &FlawList) -> Page {
+/// The verdicts of all flaws on one machine, with how its CPUs differ where they should be alike; `all` shows those too that do not
+/// concern it.
+pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], uneven: &[String], all: bool) -> Page {
     Page {
-        subject: headline(list.machine),
-        answer: answer_of(list.verdicts),
-        because: list.uneven.iter().map(Statement::look).collect(),
-        sections: sections(list.verdicts, list.all),
+        subject: headline(machine),
+        answer: answer_of(verdicts),
+        because: uneven.iter().map(Statement::look).collect(),
+        sections: sections(verdicts, all),
         next: vec!["Explain one flaw: sidestep flaws show ID".to_owned()],
-        about: vec![counts(list.verdicts)],
+        about: vec![counts(verdicts)],
         ..Page::default()
     }
 }
@@ -71,22 +60,19 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
         clauses.push(format!("{} not fully protected ({})", open.len(), named(&open)));
     }
     if !on_request.is_empty() {
-        clauses.push(requested(&on_request));
+        let protect = if on_request.len() == 1 { "protects" } else { "protect" };
+        clauses.push(format!(
+            "{} {protect} only programs that ask ({})",
+            on_request.len(),
+            named(&on_request)
+        ));
     }
     clauses.extend(doubts);
     Statement::look(format!("{concern}: {}", clauses.join("; ")))
 }
 
-fn requested(verdicts: &[&FlawVerdict]) -> String {
-    let protect = if verdicts.len() == 1 { "protects" } else { "protect" };
-    format!("{} {protect} only programs that ask ({})", verdicts.len(), named(verdicts))
-}
-
 fn named(verdicts: &[&FlawVerdict]) -> String {
-    let names: Vec<&str> = verdicts.iter().take(NAMED).map(|one| one.id.as_str()).collect();
-    let more = verdicts.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.join(", ") + &more
+    first_few(&verdicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), NAMED)
 }
 
 /// The table of flaws, and what each witness says of those that deserve it.
@@ -149,8 +135,7 @@ fn counts(verdicts: &[FlawVerdict]) -> String {
         .map(|(count, name)| format!("{count} {name}"));
     let always = [Protection::Protected, Protection::NotAffected, Protection::Unknown]
         .map(|state| format!("{} {}", count(state), state.name()));
-    let each: Vec<String> = with_some.chain(always).collect();
-    format!("{} flaws in the catalogue: {}", verdicts.len(), each.join(", "))
+    format!("{} flaws in the catalogue: {}", verdicts.len(), joined(with_some.chain(always), ", "))
 }
 
 /// The least protected first; those that do not concern the machine only on demand, unless their workaround costs all the same.
@@ -244,10 +229,9 @@ pub fn flaw_index_page(flaws: &[&Flaw]) -> Page {
 pub fn population_page(counts: &Population, all: bool) -> Page {
     let mut common: Vec<(&String, &usize)> = counts.by_signature.iter().collect();
     common.order_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-    let most: Vec<String> =
-        common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
+    let most = common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}"));
     let kinds = counted(common.len(), "CPU signature");
-    let signatures = format!("{kinds} (family-model-stepping), most often {}", most.join(", "));
+    let signatures = format!("{kinds} (family-model-stepping), most often {}", joined(most, ", "));
     let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
     let doubts = [

@@ -1,24 +1,22 @@
 //! Fleets: which nodes are odd, what explains it, which states are a minority's, and a map of all of them.
 
-use std::collections::BTreeMap;
-
 use record::{
-    FLEET_BEYOND_SPREADS, FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode,
-    FleetRepeat, FleetRows, FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
+    FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode, FleetRepeat, FleetRows,
+    FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
 };
-use stats::text::percent;
+use stats::text::{joined, percent};
 
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
+use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, Measure};
 use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
 
 /// Rows of each table on a first screen.
 const FIRST: usize = 8;
 /// Nodes in a row of the map where racks are not known.
 const ROW_NODES: usize = 64;
-/// Colours of the map: none within this many percent,
-const MARGIN_PERCENT: f64 = 0.5;
-/// and the ends of the scale from here on.
+/// The brightest colour of the map is this and more.
 const REACH_PERCENT: f64 = 10.0;
+/// Above the map.
+const MAP: &str = "Deviation of each node, median over its metrics";
 
 /// The page of a check.
 pub fn fleet_check_page(found: &FleetCheck) -> Page {
@@ -33,7 +31,7 @@ pub fn fleet_check_page(found: &FleetCheck) -> Page {
         minorities(&found.minorities).section("States of a minority"),
         busy(&found.busy).section("Busy nodes: measure again"),
         Section::new("notes", "Notes").list(found.notes.iter().cloned()).filled(),
-        map(found).filled(),
+        Section::new("map", "Map of the fleet").figure("fleet-median", MAP, map(found)).filled(),
         strata(&found.strata).section("What was compared").map(Section::detailed),
         nodes(&found.nodes).under("nodes", ""),
     ];
@@ -55,13 +53,14 @@ pub fn fleet_check_page(found: &FleetCheck) -> Page {
     }
 }
 
-/// A status in a word.
+/// A status, and how it is meant.
 fn status(status: FleetStatus) -> (Tone, &'static str) {
-    match status {
-        FleetStatus::Suspect => (Tone::Doubt, "suspect"),
-        FleetStatus::Confirmed => (Tone::Look, "confirmed"),
-        FleetStatus::NotSeenAgain => (Tone::Good, "not seen again"),
-    }
+    let tone = match status {
+        FleetStatus::Suspect => Tone::Doubt,
+        FleetStatus::Confirmed => Tone::Look,
+        FleetStatus::NotSeenAgain => Tone::Good,
+    };
+    (tone, status.words())
 }
 
 fn repeated(repeat: &FleetRepeat) -> String {
@@ -74,6 +73,11 @@ fn worst(worst: &[FleetDeviation]) -> Option<String> {
     Some(format!("most: {} {:+.1} %", first.metric, first.worse_percent))
 }
 
+/// What there is to say below a row.
+fn said(parts: [Option<String>; 4]) -> Option<String> {
+    Some(joined(parts.into_iter().flatten(), "; ")).filter(|text| !text.is_empty())
+}
+
 fn levels(levels: &[FleetLevel]) -> Table {
     let detail = |one: &&FleetLevel| {
         let tied = (!one.tied.is_empty())
@@ -84,8 +88,7 @@ fn levels(levels: &[FleetLevel]) -> Table {
                 one.confounded.join(", ")
             )
         });
-        let parts = [tied, confounded, one.repeat.as_ref().map(repeated), worst(&one.worst)];
-        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+        said([tied, confounded, one.repeat.as_ref().map(repeated), worst(&one.worst)])
     };
     Table::of("levels", levels)
         .prose("factor", |one| format!("{}={}", one.factor, one.level))
@@ -103,8 +106,7 @@ fn levels(levels: &[FleetLevel]) -> Table {
 fn suspects(suspects: &[FleetSuspect]) -> Table {
     let detail = |one: &&FleetSuspect| {
         let shared = (!one.shared.is_empty()).then(|| format!("all on {}", one.shared));
-        let parts = [shared, one.repeat.as_ref().map(repeated), worst(&one.worst)];
-        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+        said([None, shared, one.repeat.as_ref().map(repeated), worst(&one.worst)])
     };
     Table::of("suspects", suspects)
         .word("node", |one| &one.node)
@@ -175,42 +177,9 @@ fn nodes(nodes: &[FleetNode]) -> Table {
         .data()
 }
 
-/// The fleet, rack by position.
-fn map(found: &FleetCheck) -> Section {
+/// The fleet, rack by position: of each node the median over all its metrics, before anything is explained.
+fn map(found: &FleetCheck) -> Option<Drawn> {
     let overall = |node: &FleetNode| node.deviation_percent.first().copied().flatten();
-    let beyond = |node: &FleetNode| Some(node.beyond as f64).filter(|_| !node.is_busy);
-    let changes = Colours::Change { margin: MARGIN_PERCENT, reach: REACH_PERCENT };
-    let section = Section::new("map", "Map of the fleet")
-        .figure(
-            "fleet-median",
-            "Deviation of each node, median over its metrics",
-            figure(found, "fleet-median", changes, &overall),
-        )
-        .figure(
-            "fleet-beyond",
-            format!("Metrics of each node beyond {FLEET_BEYOND_SPREADS} spreads, after what factors explain"),
-            figure(found, "fleet-beyond", Colours::Size { least: Some(0.0) }, &beyond),
-        );
-    found.maps.iter().enumerate().fold(section, |section, (index, map)| {
-        let own =
-            found.nodes.iter().filter(|node| node.stratum == map.stratum).map(|node| node.node.as_str());
-        let values: BTreeMap<&str, Option<f64>> = own.zip(map.worse_percent.iter().copied()).collect();
-        let value = |node: &FleetNode| values.get(node.node.as_str()).copied().flatten();
-        let name = MAPS[index % MAPS.len()];
-        section.figure(name, map.metric.clone(), figure(found, name, changes, &value))
-    })
-}
-
-/// Names of maps that were asked for.
-const MAPS: [&str; 6] =
-    ["fleet-map-1", "fleet-map-2", "fleet-map-3", "fleet-map-4", "fleet-map-5", "fleet-map-6"];
-
-fn figure(
-    found: &FleetCheck,
-    name: &str,
-    colours: Colours,
-    value: &dyn Fn(&FleetNode) -> Option<f64>,
-) -> Option<Drawn> {
     let at = |node: &FleetNode| {
         let (rack, position) = (&node.place.rack, node.place.position);
         if rack.is_empty() {
@@ -226,7 +195,7 @@ fn figure(
     let columns = found.nodes.iter().map(|node| at(node).2 + 1).max().unwrap_or(0);
     let cell = |node: &FleetNode| {
         let (row, rack, column) = at(node);
-        let value = value(node)?;
+        let value = overall(node)?;
         let row = rows.binary_search(&(row, rack)).ok()?;
         Some(MatrixCell {
             row,
@@ -240,11 +209,11 @@ fn figure(
     let chart = MatrixChart {
         row_label: "rack",
         column_label: "position",
-        unit: if matches!(colours, Colours::Change { .. }) { " %" } else { "" },
-        colours,
+        unit: " %",
+        most: Some(REACH_PERCENT),
         panels_per_row: 1,
         square: false,
-        note: Some("hatched: busy; grey: no check-up"),
+        note: "hatched: busy; grey: no check-up",
         panels: vec![MatrixPanel {
             title: String::new(),
             rows: rows.iter().map(label).collect(),
@@ -253,14 +222,13 @@ fn figure(
         }],
         ..MatrixChart::default()
     };
-    let reading = "One cell a node. A column that differs is a slot, a row a rack; orange costs more than the fleet's median.";
-    Drawn::of(&chart, name, reading, Table::default())
+    let reading = "One cell a node. A column that differs is a slot, a row a rack; bright costs more than the fleet's median.";
+    Drawn::of(&chart, "fleet-median", reading)
 }
 
 /// The page of a drop directory that was laid flat.
 pub fn fleet_rows_page(rows: &FleetRows) -> Page {
-    let count =
-        |number: u64, noun: &str| machine::counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
+    let count = |number: u64, noun: &str| machine::counted(number as usize, noun);
     let answer = format!(
         "{} of {}: {}, {} in {}",
         count(rows.records, "record"),

@@ -7,8 +7,9 @@ use models::interconnect::{
     Explanation, Graph, GroupLevel, Inference, LevelName, Member, Mesh, Unit, Verdict,
 };
 
+use super::socket_words::{self, node_links};
+use crate::figure::GraphPicture;
 use crate::figure::sockets;
-use crate::interconnect::{GraphPicture, node_links};
 use crate::number;
 use crate::page::{Drawn, Page, Section, Statement, Tone};
 
@@ -25,9 +26,10 @@ pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
         subject: format!("{subject}, from {from}"),
         answer: answer(inference),
         because: groups(inference),
-        sections: (sections(inference).into_iter())
-            .chain([Section::new("links", "").figure("inferred-links", "Links", picture(inference))])
-            .collect(),
+        sections: vec![
+            section(inference),
+            Section::new("links", "").figure("inferred-links", "Links", picture(inference)),
+        ],
         about: vec![format!("graphs and arrangements examined: {}", inference.examined)],
         ..Page::default()
     }
@@ -55,8 +57,8 @@ fn groups(inference: &Inference) -> Vec<Statement> {
 }
 
 /// The rest of what is known, for this page and for that of measured sockets.
-pub(super) fn sections(inference: &Inference) -> Vec<Section> {
-    vec![Section::new("inference", "").facts(inference_facts(inference))]
+pub(super) fn section(inference: &Inference) -> Section {
+    Section::new("inference", "").facts(inference_facts(inference))
 }
 
 /// `2 groups of 48 CPUs (share a cache): 46.6 ns within, 134 ns between; clear, 2.6 times`.
@@ -80,7 +82,7 @@ fn group_sentence(inference: &Inference, level: &GroupLevel) -> String {
     let within = if are_of_kinds(level) {
         let kinds = level.sizes.iter();
         let kinds = kinds.map(|of| said(of.groups, size(of.size, of.size), "", of.level, of.within));
-        kinds.collect::<Vec<_>>().join("; ") + &alone
+        number::joined(kinds, "; ") + &alone
     } else {
         said(groups.len(), size(least, most), &alone, level.level, level.within)
     };
@@ -148,9 +150,9 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
             format!("{} (probability {})", node_links(&inference.edges), probability(inference.probability));
         facts.push((name, text));
         let far = inference.nodes.iter().zip(&inference.eccentricities);
-        let far: Vec<String> = far.map(|(node, far)| format!("{node}: {far}")).collect();
+        let far = number::joined(far.map(|(node, far)| format!("{node}: {far}")), ", ");
         if !far.is_empty() {
-            facts.push(("farthest", format!("{} (links to the farthest node)", far.join(", "))));
+            facts.push(("farthest", format!("{far} (links to the farthest node)")));
         }
     }
     facts.push(("model", explanation(inference)));
@@ -204,16 +206,16 @@ fn explanation(inference: &Inference) -> String {
             said
         }
         Explanation::Levels { levels } => {
-            let named: Vec<String> = levels.iter().map(|level| value(*level)).collect();
-            format!("a level for each number of links: {}", named.join(", "))
+            let named = number::joined(levels.iter().map(|level| value(*level)), ", ");
+            format!("a level for each number of links: {named}")
         }
         Explanation::Mesh(mesh) if inference.members_are == Member::Cpus => of_mesh_of_groups(mesh, &value),
-        Explanation::Mesh(mesh) => of_mesh(mesh, &value),
+        Explanation::Mesh(mesh) => socket_words::mesh(mesh, &unit),
         Explanation::Groups { local, latencies, .. } => {
-            let named: Vec<String> = latencies.iter().map(|latency| value(*latency)).collect();
+            let named = number::joined(latencies.iter().map(|latency| value(*latency)), ", ");
             let own =
                 local.map_or_else(String::new, |local| format!("{} of a node's own memory; ", value(local)));
-            format!("{own}groups, from the innermost outwards: {}", named.join(", "))
+            format!("{own}groups, from the innermost outwards: {named}")
         }
         Explanation::Flat { local: Some(local), remote: Some(remote) }
             if (remote - local).abs() > f64::EPSILON =>
@@ -240,26 +242,6 @@ fn of_mesh_of_groups(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
         None => format!(
             "{columns} groups in a row: {neighbours} between neighbours; each further column adds {each}"
         ),
-    }
-}
-
-fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
-    let [base, each] = [mesh.base, mesh.column_step].map(value);
-    let (columns, rows) = (mesh.columns, mesh.rows);
-    let shape = match mesh.row_step.map(value) {
-        Some(row) => format!(
-            "{columns} by {rows} clusters: {base} of a cluster's own memory, {each} more per column, {row} more per row"
-        ),
-        None => {
-            format!("{columns} clusters in a row: {base} of a cluster's own memory, {each} more per step")
-        }
-    };
-    match mesh.remote.map(value) {
-        Some(remote) => format!(
-            "{} packages of {shape}; other packages {remote}, from which cluster their links leave does not show",
-            mesh.packages
-        ),
-        None => format!("one package of {shape}"),
     }
 }
 
@@ -291,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diamond_is_told_with_its_runner_up_and_nothing_steers_the_terminal() {
+    fn the_diamond_is_named_with_its_runner_up_and_nothing_steers_the_terminal() {
         let said = text("138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n");
         assert!(said.contains("identified") && said.contains("0-1 0-2 1-2 1-3 2-3"), "{said}");
         assert!(said.contains("second best") && !said.contains('\u{1b}'), "{said}");

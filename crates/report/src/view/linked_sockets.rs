@@ -4,9 +4,10 @@ mod words;
 
 use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
 
-use super::simulated::{self, Simulated};
+use super::simulated;
+use super::socket_words::node_links;
 use crate::figure::sockets;
-use crate::interconnect::{GraphPicture, Reads, node_links};
+use crate::figure::{GraphPicture, Reads};
 use crate::number::{self, UNKNOWN};
 use crate::page::{Cell, Page, Section, Table};
 
@@ -26,15 +27,14 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         Some(pictures(simulation)),
     ];
     let (clock, links) = (number::frequency(simulation.core_hz), node_links(&simulation.links));
-    Simulated {
-        subject: simulated::subject(&format!("{}{changes}", simulation.title)),
+    let page = Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: sections.into_iter().flatten().collect(),
-        numbers: numbers.collect(),
         about: vec![format!("cores at {clock}, links {links}")],
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&format!("{}{changes}", simulation.title), numbers.collect(), page)
 }
 
 /// A row per socket; columns of which nothing is known are left out.
@@ -65,13 +65,12 @@ fn rows(simulation: &SocketSimulation) -> Table {
     rows.legend(format!("local read: from its own memory{triad}"))
 }
 
-/// The graph of links and the latencies over them.
+/// The graph of links, with the latencies over them.
 fn pictures(simulation: &SocketSimulation) -> Section {
     let note = |mb_per_s: Option<f64>| mb_per_s.map_or_else(String::new, |one| format!("{one:.0} MB/s"));
     let of_row = |row: &Vec<f64>| row.iter().copied().map(Some).collect();
     let predicted: Vec<Vec<Option<f64>>> = simulation.latency_ns.iter().map(of_row).collect();
     let names: Vec<String> = simulation.rows.iter().map(|row| row.socket.to_string()).collect();
-    let map = sockets::read_map(&names, &predicted, "predicted");
     let picture = GraphPicture {
         title: simulation.title.clone(),
         graph: Graph::of_links(simulation.rows.len(), &simulation.links).expect("links of a machine"),
@@ -90,7 +89,6 @@ fn pictures(simulation: &SocketSimulation) -> Section {
     let graph = sockets::graph(&picture, "socket-links");
     Section::new("links", "Links")
         .figure("socket-links", "How the sockets are linked", Some(graph))
-        .figure("socket-latency", "Latency from each socket to each socket's memory", map)
         .table(reads)
 }
 
@@ -98,8 +96,7 @@ fn pictures(simulation: &SocketSimulation) -> Section {
 fn fit(fit: &SocketFit) -> Section {
     let percent = |value: f64| Cell::shown(format!("{value:.2} %"), value);
     let values = |form: &FormFit| {
-        let values = form.parameters.iter().map(|one| number::significant(one.value, 4));
-        values.collect::<Vec<_>>().join(", ")
+        number::joined(form.parameters.iter().map(|one| number::significant(one.value, 4)), ", ")
     };
     let table = Table::of("forms", &fit.forms)
         .word("latency is", |form| format!("{}{}", form.formula, if form.is_ours { " *" } else { "" }))
@@ -114,9 +111,8 @@ fn fit(fit: &SocketFit) -> Section {
         ));
     let transfers = fit.transfers.iter().map(|Transfer { from, to, rows, max_percent }| {
         let rows = rows.iter();
-        let rows: Vec<String> =
-            rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s)).collect();
-        let rows = rows.join(", ");
+        let rows = rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s));
+        let rows = number::joined(rows, ", ");
         format!("A fit to {from} alone predicts for {to}: {rows} MB/s; {max_percent:.1} % off at most.")
     });
     let title = format!("Fit to {} published numbers of {}", fit.published, fit.machines.join(" and "));

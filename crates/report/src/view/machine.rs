@@ -6,7 +6,7 @@ use machine::{Bytes, Cache, CoreKind, CpuSet, Machine, Tlb};
 
 use crate::escape::plain;
 use crate::naming::word;
-use crate::number::{UNKNOWN, count};
+use crate::number::{UNKNOWN, count, joined};
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// Distances of more nodes than this make a table that no terminal is wide enough for.
@@ -80,8 +80,8 @@ fn identity(machine: &Machine) -> Facts {
     let kinds = identity.arm.iter().filter(|_| identity.arm.len() > 1);
     let kinds = kinds.map(|group| format!("{} on CPUs {}", group.signature, group.cpus));
     vec![
-        ("CPU", of_arm.unwrap_or_else(|| signature.collect::<Vec<_>>().join(", "))),
-        ("CPU kinds", kinds.collect::<Vec<_>>().join(", ")),
+        ("CPU", of_arm.unwrap_or_else(|| joined(signature, ", "))),
+        ("CPU kinds", joined(kinds, ", ")),
         ("chip", text(&identity.soc)),
         ("architecture", text(&identity.architecture)),
         ("board", text(&identity.board)),
@@ -120,7 +120,7 @@ fn topology(machine: &Machine) -> Facts {
         ("offline", set(&topology.offline)),
         ("isolated", set(&topology.isolated)),
         ("allowed", allowed.map(|cpus| format!("{cpus} for this process"))),
-        ("core kinds", Some(kinds.into_iter().flatten().collect::<Vec<_>>().join(", "))),
+        ("core kinds", Some(joined(kinds.into_iter().flatten(), ", "))),
     ];
     facts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
@@ -179,13 +179,12 @@ fn tlbs(tlbs: &[Tlb]) -> Table {
         .word("TLB", |tlb| format!("L{} {}", tlb.level, word(&tlb.kind)))
         .number("entries", |tlb| tlb.entries)
         .number("ways", |tlb| ways(tlb.ways))
-        .word("pages", |tlb| tlb.page_bytes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        .word("pages", |tlb| joined(&tlb.page_bytes, ", "))
         .table()
 }
 
 fn environment(machine: &Machine) -> Facts {
     let environment = &machine.environment;
-    let joined = |parts: Vec<String>, by: &str| parts.join(by);
     let pages = (environment.page_bytes.map(|bytes| format!("base {bytes}")).into_iter())
         .chain(
             environment
@@ -219,12 +218,12 @@ fn environment(machine: &Machine) -> Facts {
     let facts = [
         ("kernel", environment.kernel.clone()),
         ("command line", environment.command_line.clone()),
-        ("pages", Some(joined(pages.collect(), "; "))),
+        ("pages", Some(joined(pages, "; "))),
         ("clock source", clock),
-        ("frequency", Some(joined(policies.collect(), ", "))),
-        ("idle states", Some((driver + &joined(states.collect(), ", ")).trim_end_matches(": ").to_owned())),
+        ("frequency", Some(joined(policies, ", "))),
+        ("idle states", Some((driver + &joined(states, ", ")).trim_end_matches(": ").to_owned())),
         ("container", container.map(|one| format!("{} (by {})", one.kind, one.evidence))),
-        ("limits", Some(joined(limited.collect(), ", "))),
+        ("limits", Some(joined(limited, ", "))),
     ];
     facts.map(|(name, text)| (name, text.unwrap_or_default())).into()
 }

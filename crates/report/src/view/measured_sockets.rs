@@ -2,17 +2,17 @@
 
 use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
-use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, SubjectRow};
+use record::{Concurrency, SocketVerdict, Sockets, SubjectRow};
 use stats::text::capital;
 
-use super::measured::{lines, margined};
+use super::cells::{lines, loaded, margined};
 use super::socket_words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 use super::{inferred_links, socket_account};
-use crate::figure::sockets::{self as figures, kernels};
-use crate::figure::{Figure, line_transfer as line_transfer_map};
+use crate::figure::Figure;
+use crate::figure::sockets::{self as figures, kernels, nodes};
 use crate::naming;
-use crate::number::{column, gigabytes, percent};
-use crate::page::{Cell, Drawn, Page, Section, Statement, Table, Tone};
+use crate::number::{column, gigabytes, joined, percent};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
 const PLACES_SHOWN: usize = 16;
@@ -41,7 +41,7 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
         (!sockets.equality.is_empty()).then(|| alike.table(self::alike(sockets))),
         Section::new("reasons", "More reasons").list(hidden.to_vec()).filled(),
         requests(sockets).section("Outstanding cache-line requests"),
-        loaded(sockets).section("Latency under load"),
+        loaded(sockets.loaded.iter().map(|one| (Some(one.node), &one.point))).section("Latency under load"),
         together(sockets).section("Triad of several CPUs together"),
         lines(&sockets.line_transfer).section("Line transfer between two CPUs"),
         inference
@@ -51,27 +51,21 @@ pub(crate) fn sections(sockets: &Sockets, account: Option<&SocketAccount>) -> Ve
     [figures(sockets, account), memory]
         .into_iter()
         .chain(details.into_iter().flatten().map(Section::detailed))
-        .chain(inference.into_iter().flat_map(inferred_links::sections))
+        .chain(inference.map(inferred_links::section))
         .chain(sockets.gate.iter().flat_map(socket_account::reasons))
         .collect()
 }
 
-/// How nodes are linked, latency and bandwidth by CPU and node, and lines between CPUs.
+/// How nodes are linked, latency and bandwidth by CPU and node.
 fn figures(sockets: &Sockets, account: Option<&SocketAccount>) -> Section {
-    type Draw = fn(&Sockets, Option<&SocketAccount>, &str) -> Option<Drawn>;
-    let drawn = [
-        ("socket-links", figures::links as Draw),
-        ("socket-latency", figures::latency),
-        ("socket-bandwidth", figures::bandwidth),
-    ];
-    let place = |section: Section, (name, draw): (&'static str, Draw)| {
-        section.figure(name, Figure::named(name).title(), draw(sockets, account, name))
-    };
-    let lines = line_transfer_map(&sockets.line_transfer, "socket-lines");
-    drawn
-        .into_iter()
-        .fold(Section::new("figures", ""), place)
-        .figure("socket-lines", "Moving a cache line between these CPUs", lines)
+    let titled = |name| Figure::named(name).title;
+    let [links, latency, bandwidth] = ["socket-links", "socket-latency", "socket-bandwidth"];
+    let graph = figures::links(sockets, account, links);
+    let graph = Section::new("figures", "").figure(links, titled(links), graph);
+    let with_reads = figures::reads(sockets, account).into_iter().fold(graph, Section::table);
+    with_reads
+        .figure(latency, titled(latency), figures::latency(sockets, account, latency))
+        .figure(bandwidth, titled(bandwidth), figures::bandwidth(sockets, account, bandwidth))
         .of_report()
 }
 
@@ -109,20 +103,12 @@ pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
     said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(Statement::faint));
     let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
     let stand_for = stand_for.map(|subject| format!("{} for {}", subject.cpu, subject.stands_for));
-    let stand_for: Vec<String> = stand_for.take(PLACES_SHOWN).collect();
+    let stand_for = joined(stand_for.take(PLACES_SHOWN), "; ");
     if !stand_for.is_empty() {
-        said.push(Statement::faint(format!("Measured CPUs stand for others: {}.", stand_for.join("; "))));
+        said.push(Statement::faint(format!("Measured CPUs stand for others: {stand_for}.")));
     }
     said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(Statement::doubt));
     said
-}
-
-/// The nodes whose memory was measured.
-fn nodes(sockets: &Sockets) -> Vec<NodeId> {
-    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
 }
 
 /// What a CPU measured in the memory of one node: latency, then a bandwidth for each loop.
@@ -132,7 +118,7 @@ fn measured(sockets: &Sockets) -> Vec<(String, CpuId, NodeId, Cell)> {
         ("latency, ns".to_owned(), one.cpu, one.node, cell)
     });
     let bandwidth = kernels(sockets).into_iter().flat_map(|(kernel, store)| {
-        let name = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
+        let name = format!("{}, GB/s", naming::series_short(kernel, store));
         let of = sockets.bandwidth.iter().filter(move |one| one.kernel == kernel && one.store == store);
         of.map(move |one| {
             let cell = margined(one.bytes_per_s, &one.spread, gigabytes);
@@ -199,7 +185,7 @@ fn alike(sockets: &Sockets) -> Table {
         .equality
         .iter()
         .map(|of| format!("{} ±{} over {} rounds", of.quantity, percent(of.aa_half_width), of.rounds));
-    let noise = noise.collect::<Vec<_>>().join("; ");
+    let noise = joined(noise, "; ");
     Table::of("alike", sockets.equality.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row))))
         .word("quantity", |(of, _)| &of.quantity)
         .number("CPU", |(_, row)| row.cpu)
@@ -225,20 +211,6 @@ fn requests(sockets: &Sockets) -> Table {
         .table()
 }
 
-/// Idle latency of each node, and what it becomes.
-fn loaded(sockets: &Sockets) -> Table {
-    let is_idle = |one: &NodeLoadedLatency| one.point.loading.is_empty();
-    Table::of("loaded", &sockets.loaded)
-        .number("node", |one| one.node.0)
-        .number("CPU", |one| one.point.cpu)
-        .word("while these CPUs also load memory", |one| {
-            if is_idle(one) { "none (idle)".to_owned() } else { one.point.loading.to_string() }
-        })
-        .number(("their load", "GB/s"), |one| (!is_idle(one)).then(|| gigabytes(one.point.load_bytes_per_s)))
-        .number(("latency", "ns"), |one| margined(one.point.ns, &one.point.spread, |ns| ns))
-        .table()
-}
-
 fn together(sockets: &Sockets) -> Table {
     // Another block at another time: the two may differ.
     Table::of("together", &sockets.scaling)
@@ -248,4 +220,120 @@ fn together(sockets: &Sockets) -> Table {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use machine::CpuSet;
+    use record::{
+        LoadedLatency, NodeBandwidth, NodeLatency, NodeLoadedLatency, SocketSubject, Spread, SubjectEquality,
+        SubjectRow,
+    };
+    use stats::Interval;
+
+    use super::*;
+    use crate::Terminal;
+    use crate::view::socket_words::own_node;
+
+    fn subject(cpu: CpuId) -> SocketSubject {
+        SocketSubject { cpu, package: None, node: None, stands_for: CpuSet::new() }
+    }
+
+    fn sockets(cpus: u32, nodes: u32) -> Sockets {
+        let pairs = || (0..cpus).flat_map(move |cpu| (0..nodes).map(move |node| (CpuId(cpu), NodeId(node))));
+        Sockets {
+            verdict: SocketVerdict::Asymmetric,
+            because: vec!["latency: CPU 0 takes 16.0 % longer than the others".to_owned()],
+            subjects: (0..cpus).map(CpuId).map(subject).collect(),
+            latency: pairs()
+                .map(|(cpu, node)| NodeLatency {
+                    cpu,
+                    node,
+                    ns: 123.4,
+                    standard_error_ns: 1.2,
+                    spread: Spread { interval: Interval { low: 121.0, high: 125.8 }, ..Spread::default() },
+                })
+                .collect(),
+            bandwidth: pairs()
+                .map(|(cpu, node)| NodeBandwidth {
+                    cpu,
+                    node,
+                    kernel: "triad".to_owned(),
+                    isa: "avx2".to_owned(),
+                    store: "plain".to_owned(),
+                    bytes_per_s: 12.3e9,
+                    bus_bytes_per_s: 16.4e9,
+                    spread: Spread { interval: Interval { low: 12.0e9, high: 12.6e9 }, ..Spread::default() },
+                })
+                .collect(),
+            loaded: (0..nodes)
+                .flat_map(|node| [0, cpus].map(|load| (NodeId(node), load)))
+                .map(|(node, load)| NodeLoadedLatency {
+                    node,
+                    point: LoadedLatency {
+                        cpu: CpuId(0),
+                        loading: (1..load).map(CpuId).collect(),
+                        block_bytes: None,
+                        page_bytes: None,
+                        load_bytes_per_s: 12.3e9,
+                        load_interval: Interval { low: 12.0e9, high: 12.6e9 },
+                        overlapped_windows: 32,
+                        ns: 234.5,
+                        spread: Spread {
+                            interval: Interval { low: 230.0, high: 239.0 },
+                            ..Spread::default()
+                        },
+                    },
+                })
+                .collect(),
+            equality: vec![SubjectEquality {
+                quantity: "latency".to_owned(),
+                verdict: SocketVerdict::Asymmetric,
+                aa_half_width: 0.004,
+                rounds: 24,
+                rows: (0..cpus)
+                    .map(|cpu| SubjectRow {
+                        cpu: CpuId(cpu),
+                        ratio: 1.16,
+                        interval: Interval { low: 1.15, high: 1.17 },
+                        differs: true,
+                    })
+                    .collect(),
+            }],
+            ..Sockets::default()
+        }
+    }
+
+    /// What is said of CPUs on two nodes of which only one was measured, and of a machine whose nodes were not read.
+    #[test]
+    fn nodes_that_were_not_measured_or_not_read_are_unknown() {
+        let mut partly = sockets(2, 2);
+        partly.machine_nodes = vec![NodeId(0), NodeId(1)];
+        for subject in &mut partly.subjects {
+            subject.node = Some(NodeId(subject.cpu.0));
+        }
+        assert_eq!((nodes_words(&partly), own_node(&partly, &partly.subjects[0])), (None, Some(NodeId(0))));
+        partly.latency.retain(|one| one.node == NodeId(1));
+        assert_eq!(own_node(&partly, &partly.subjects[0]), None);
+        let text = measured_sockets_page(&partly, None).terminal(Terminal::default(), false);
+        assert!(text.starts_with("2 CPUs, 1 of them measured in its own memory"), "{text}");
+        assert!(text.contains("Of 2 nodes only the memory of node 1 was measured"), "{text}");
+        assert!(!text.contains("There is one node"), "{text}");
+        let mut unread = sockets(2, 1);
+        assert!(nodes_words(&unread).is_some_and(|text| text.contains("unknown")));
+        unread.machine_nodes = vec![NodeId(0)];
+        assert!(nodes_words(&unread).is_some_and(|text| text.starts_with("There is one node")));
+    }
+
+    #[test]
+    fn the_page_begins_with_the_verdict_and_fits_a_screen_of_80_columns() {
+        for (cpus, nodes) in [(0, 0), (1, 1), (2, 1), (8, 8), (64, 64)] {
+            let page = measured_sockets_page(&sockets(cpus, nodes), None);
+            let first = page.terminal(Terminal::default(), false);
+            assert!(first.starts_with(&format!("{}\n", subjects_words(&sockets(cpus, nodes)))), "{first}");
+            assert!(cpus == 0 || first.contains("Latency 15.0 to 17.0 % longer on"), "{first}");
+            assert!(first.lines().count() <= 24, "{first}");
+            let text = page.terminal(Terminal::default(), true);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            let points = page.csv().into_iter().find(|(id, _)| *id == "points").expect("it is there").1;
+            assert_eq!(points.lines().count(), 1 + 2 * cpus as usize * nodes as usize);
+        }
+    }
+}

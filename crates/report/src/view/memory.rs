@@ -1,17 +1,18 @@
 //! A simulated memory: what a workaround costs, test by test, why, and how well the model knows its numbers.
 
-mod figures;
-mod fit;
 mod words;
 
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use models::memory::{BandwidthPoint, Row, Simulation, SurfaceCell};
+use models::memory::{
+    BandwidthPoint, FitReport, Identified, Residual, Row, Simulation, SurfaceCell, Workaround,
+};
 
-use super::simulated::{self, Simulated};
-use crate::number;
-use crate::page::{Block, Cell, Page, Section, Table};
+use super::simulated;
+use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries, Measure, SurfaceCell as Face, SurfaceChart};
+use crate::number::{self, short};
+use crate::page::{Block, Cell, Drawn, Page, Section, Table};
 
 /// Parts of an access that take less are left blank, in ns.
 const PART_LEAST_NS: f64 = 0.005;
@@ -65,20 +66,18 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     ];
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
-    Simulated {
-        subject: simulated::subject(&simulation.title),
+    let page = Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: (first.into_iter().flatten())
             .chain(surface(simulation, view))
             .chain(rest.into_iter().flatten())
-            .chain(simulation.fit.iter().flat_map(fit::sections))
+            .chain(simulation.fit.iter().flat_map(fit_sections))
             .chain([last])
             .collect(),
-        numbers: Vec::new(),
-        about: Vec::new(),
-    }
-    .page()
+        ..Page::default()
+    };
+    simulated::page(&simulation.title, Vec::new(), page)
 }
 
 fn tests(simulation: &Simulation) -> Table {
@@ -127,26 +126,20 @@ fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
 fn surface(simulation: &Simulation, view: MemoryView) -> impl Iterator<Item = Section> {
     let section = move |on: bool| {
         let id = if on { "latency_on" } else { "latency_off" };
-        let ns = |cell: &SurfaceCell| Cell::known(Some(if on { cell.on_ns } else { cell.off_ns }));
-        let table = by_place(id, &simulation.surface, |cell| (cell.block_bytes, cell.stride_bytes), ns);
-        asked(view.surface, table, of_state(simulation, on))
+        asked(view.surface, by_place(id, &simulation.surface, on), of_state(simulation, on))
     };
     view.states().into_iter().filter_map(section)
 }
 
 /// A row for each block and a column for each stride.
-fn by_place<T>(
-    id: &'static str,
-    cells: &[T],
-    place: fn(&T) -> (Bytes, Bytes),
-    shown: impl Fn(&T) -> Cell,
-) -> Table {
-    let blocks: BTreeSet<Bytes> = cells.iter().map(|cell| place(cell).0).collect();
-    let strides: BTreeSet<Bytes> = cells.iter().map(|cell| place(cell).1).collect();
+fn by_place(id: &'static str, cells: &[SurfaceCell], on: bool) -> Table {
+    let blocks: BTreeSet<Bytes> = cells.iter().map(|cell| cell.block_bytes).collect();
+    let strides: BTreeSet<Bytes> = cells.iter().map(|cell| cell.stride_bytes).collect();
     let rows = Table::of(id, blocks).number("block", |block| *block);
     let columns = strides.into_iter().fold(rows, |rows, stride| {
         rows.number(stride.to_string(), |block| {
-            cells.iter().find(|cell| place(cell) == (*block, stride)).map(&shown)
+            let cell = cells.iter().find(|cell| (cell.block_bytes, cell.stride_bytes) == (*block, stride));
+            Cell::known(cell.map(|cell| if on { cell.on_ns } else { cell.off_ns }))
         })
     });
     columns.table()
@@ -160,10 +153,10 @@ fn of_state(simulation: &Simulation, on: bool) -> String {
 /// Curves and surfaces as pictures.
 fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
     let start =
-        Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, figures::bandwidth(simulation));
+        Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, bandwidth_curves(simulation));
     view.states().into_iter().fold(start, |section, on| {
         let name = if on { "simulated-surface-on" } else { "simulated-surface-off" };
-        section.figure(name, of_state(simulation, on), figures::surface(simulation, name, on))
+        section.figure(name, of_state(simulation, on), surface_figure(simulation, name, on))
     })
 }
 
@@ -183,4 +176,122 @@ fn where_time_goes(simulation: &Simulation) -> Option<Section> {
     });
     let table = columns.legend("A test that the workaround does not change has one row.");
     table.section("Where the time goes, ns per access").map(Section::detailed)
+}
+
+/// Bandwidth without and with the workaround in one panel.
+fn bandwidth_curves(simulation: &Simulation) -> Option<Drawn> {
+    let curve = |on: bool| {
+        let points = simulation.bandwidth.iter().map(|point| {
+            let value = if on { point.on_mb_per_s } else { point.off_mb_per_s } / 1e3;
+            LinePoint::exact(point.block_bytes.0 as f64, value)
+        });
+        let name = format!("{} {}", simulation.workaround, state(on));
+        LineSeries { name, style: usize::from(on), points: points.collect() }
+    };
+    let chart = LineChart::bandwidths(vec![LinePanel::new("One core, reading", [curve(false), curve(true)])]);
+    let reading = "Both curves are one until the block outgrows what the caches and the TLBs hold.";
+    Drawn::of(&chart, "simulated-bandwidth", reading)
+}
+
+/// The latency surface in one state.
+fn surface_figure(simulation: &Simulation, name: &str, on: bool) -> Option<Drawn> {
+    let cells = simulation.surface.iter().map(|cell| Face {
+        block_bytes: cell.block_bytes.0,
+        stride_bytes: cell.stride_bytes.0,
+        measure: Measure::exact(if on { cell.on_ns } else { cell.off_ns }),
+        level: cell.level.clone(),
+    });
+    let reading = "Latency of a chain of loads in rising order; height is logarithmic. Each face is coloured by the level that serves it.";
+    Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
+}
+
+/// Sums of squared tolerances that differ by less than this are alike.
+const RIVAL_SQUARES: f64 = 0.5;
+/// The best of the other choices that stand on a first screen.
+const ALTERNATIVES_FIRST: usize = 6;
+
+/// The fit, and what else it could have been.
+fn fit_sections(report: &FitReport) -> [Section; 2] {
+    let fit = Section::new("fit", "Fit to the published numbers");
+    let alternatives = Section::new("alternatives", "Choices that no document makes, best first");
+    [fit.table(residuals(report)).list(identified(report)), alternatives.table(self::alternatives(report))]
+}
+
+/// Each published number by the fit to all, and by a fit to the others.
+fn residuals(report: &FitReport) -> Table {
+    let other = |one: &Residual| {
+        let is_it = |other: &&Residual| (&other.name, other.workaround) == (&one.name, one.workaround);
+        report.held_out.iter().find(is_it)
+    };
+    Table::of("fit", &report.fit.residuals)
+        .word("number", |one| &one.name)
+        .word("state", |one| state(one.workaround == Workaround::On))
+        .number("published", |one| one.published)
+        .number("fitted", |one| one.predicted)
+        .number("error", |one| Cell::change(Some(one.error_percent)))
+        .number(("by the others", 1), |one| Cell::known(other(one).map(|other| other.predicted)))
+        .number(("error then", 1), |one| Cell::change(other(one).map(|other| other.error_percent)))
+        .legend("by the others: by a fit that was not shown this number")
+}
+
+/// What the published numbers determine.
+fn identified(report: &FitReport) -> Vec<String> {
+    let known = &report.identification;
+    let within = |one: &Identified| {
+        let percent = one.uncertainty_percent;
+        let within = percent.map_or_else(|| number::UNKNOWN.to_owned(), |percent| format!("±{percent:.0} %"));
+        format!("{} {} {within}", one.parameter, short(one.value))
+    };
+    let mut said = vec![format!(
+        "{} published numbers determine {} of {} fitted parameters: {}. ±: for one tolerance of error in each number.",
+        known.numbers,
+        known.rank,
+        known.fitted.len(),
+        number::joined(known.fitted.iter().map(within), ", ")
+    )];
+    if known.rank_with_outstanding_lines <= known.rank {
+        let pairs = known.outstanding_lines.iter().map(|one| {
+            let [lines, startup] = [one.outstanding_lines, one.startup_lines].map(short);
+            format!("{lines} with {startup} (sum of squares {})", short(one.squares))
+        });
+        said.push(format!(
+            "Only the combination of outstanding_lines and startup_lines is determined. Best pairs: {}.",
+            number::joined(pairs, "; ")
+        ));
+    }
+    said.extend(rival(report));
+    said
+}
+
+/// Another choice that the numbers allow until the one that was held out is shown.
+fn rival(report: &FitReport) -> Option<String> {
+    let (best, others) = report.alternatives.split_first()?;
+    let without = best.squares_without?;
+    let rival = others.iter().find(|one| {
+        let is_as_good = one.squares_without.is_some_and(|squares| squares < without + RIVAL_SQUARES);
+        is_as_good && one.worst > 1.0
+    })?;
+    let predicted = rival.held_out.as_ref()?;
+    let stride = rival.stride_bytes.map_or_else(String::new, |stride| format!(" and a stride of {stride}"));
+    Some(format!(
+        "The choice rests on one number, {} {}: {} reads per walk{stride} fit the others as well, but predict {} for it instead of {}.",
+        predicted.name,
+        state(predicted.workaround == Workaround::On),
+        rival.page_table_levels.unwrap_or(1),
+        short(predicted.predicted),
+        short(predicted.published)
+    ))
+}
+
+fn alternatives(report: &FitReport) -> Table {
+    Table::of("alternatives", &report.alternatives)
+        .number("reads per walk", |one| one.page_table_levels.unwrap_or(1))
+        .number("stride", |one| one.stride_bytes)
+        .number(("per read", "ns"), |one| one.uncached_read_ns)
+        .number("worst", |one| Cell::shown(format!("{:.1}", one.worst), one.worst))
+        .number("held out", |one| Cell::known(one.held_out.as_ref().map(|one| one.predicted)))
+        .number("error", |one| Cell::change(one.held_out.as_ref().map(|one| one.error_percent)))
+        .number(("squares", 1), |one| Cell::known(one.squares_without))
+        .first(ALTERNATIVES_FIRST)
+        .legend("worst: the largest error in units of its tolerance; held out: the number that was left out, by a fit of the others; squares: what that fit leaves, in squared tolerances")
 }

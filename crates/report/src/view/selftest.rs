@@ -6,38 +6,29 @@ use stats::{Knowledge, Reach};
 use crate::number;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
-/// What is shown of a self-test.
-#[derive(Debug, Clone, Copy)]
-pub struct SelftestReport<'a> {
-    /// What was measured.
-    pub found: &'a Selftest,
-    /// What a comparison of runs can show on this host.
-    pub between_runs: &'a BetweenRuns,
-    /// What is outside the stated limits, a line each.
-    pub failures: &'a [String],
-    /// What sidestep cannot see here, a line each.
-    pub blind_spots: &'a [String],
-    /// Wall time in seconds.
-    pub elapsed_s: f64,
-}
-
-/// The self-test as a page.
-pub fn selftest_page(report: &SelftestReport) -> Page {
-    let found = report.found;
-    let tone = match (found.resolution.is_empty(), report.failures.is_empty()) {
+/// The self-test as a page: what was measured, what a comparison of runs can show on this host, what is outside the stated limits and
+/// what cannot be seen here, a line each, and the wall time.
+pub fn selftest_page(
+    found: &Selftest,
+    between: &BetweenRuns,
+    failures: &[String],
+    blind_spots: &[String],
+    elapsed_s: f64,
+) -> Page {
+    let tone = match (found.resolution.is_empty(), failures.is_empty()) {
         (true, _) => Tone::Doubt,
         (false, true) => Tone::Good,
         (false, false) => Tone::Look,
     };
-    let outside = report.failures.iter().map(|line| format!("outside the stated limits: {line}"));
-    let short = report.between_runs.falls_short.iter().map(Statement::plain);
-    let spots = report.blind_spots.len();
+    let outside = failures.iter().map(|line| format!("outside the stated limits: {line}"));
+    let short = between.falls_short.iter().map(Statement::plain);
+    let spots = blind_spots.len();
     let more = format!("{} on this machine: --long", machine::counted(spots, "blind spot"));
-    let between = between_runs(report.between_runs).under("between-runs", "Between runs");
-    let between = between.unwrap_or_else(|| Section::new("between-runs", "Between runs"));
-    let details = std::iter::once(between.saying(Tone::Faint, &report.between_runs.rests_on))
+    let section = between_runs(between).under("between-runs", "Between runs");
+    let section = section.unwrap_or_else(|| Section::new("between-runs", "Between runs"));
+    let details = std::iter::once(section.saying(Tone::Faint, &between.rests_on))
         .chain(Section::new("not-measured", "Not measured").list(found.without.clone()).filled())
-        .chain(Section::new("blind-spots", "Blind spots").list(report.blind_spots.to_vec()).filled());
+        .chain(Section::new("blind-spots", "Blind spots").list(blind_spots.to_vec()).filled());
     Page {
         answer: Statement::new(tone, answer(found)),
         because: outside
@@ -46,7 +37,7 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
             .chain((spots > 0).then(|| Statement::faint(more)))
             .collect(),
         sections: resolution(found).section("").into_iter().chain(details.map(Section::detailed)).collect(),
-        about: vec![format!("took {:.0} s", report.elapsed_s)],
+        about: vec![format!("took {:.0} s", elapsed_s)],
         ..Page::default()
     }
 }
@@ -135,14 +126,8 @@ mod tests {
     fn the_page_fits_80_columns_and_begins_with_what_can_be_detected() {
         let found = example();
         let between_runs = BetweenRuns { rests_on: "nothing".to_owned(), ..BetweenRuns::default() };
-        let report = SelftestReport {
-            found: &found,
-            between_runs: &between_runs,
-            failures: &["4 cells differ".to_owned()],
-            blind_spots: &["no counters of the core".to_owned()],
-            elapsed_s: 31.0,
-        };
-        let page = selftest_page(&report);
+        let [failures, spots] = ["4 cells differ", "no counters of the core"].map(|line| [line.to_owned()]);
+        let page = selftest_page(&found, &between_runs, &failures, &spots, 31.0);
         let (short, long) =
             (page.terminal(Terminal::default(), false), page.terminal(Terminal::default(), true));
         assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");

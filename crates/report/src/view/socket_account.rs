@@ -6,8 +6,7 @@ use models::interconnect::SocketAccount;
 use record::{GateVerdict, SocketGate, Sockets};
 use stats::text::capital;
 
-use super::socket_words::flight_doubts;
-use crate::interconnect::{node_links, verdict_words};
+use super::socket_words::{flight_doubts, node_links, verdict_words};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
 
@@ -30,8 +29,7 @@ pub fn socket_account_page(
     because.push(Statement::plain(words::why(account)));
     because.extend(flight_doubts(sockets).into_iter().map(Statement::doubt));
     because.push(Statement::faint(format!("Links: {links}.")));
-    let details =
-        Section::new("details", "What the model says besides").list(words::details(account, sockets));
+    let details = Section::new("details", "What the model says besides").list(words::details(account));
     Page {
         subject: format!("{cpus} of {from}, measured and predicted"),
         answer: gate_answer(gate),

@@ -1,7 +1,12 @@
-//! The verdict on sockets in a line, for the summary and the page.
+//! Sockets, nodes and links in words that several pages share.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use machine::{CpuSet, NodeId};
-use record::{SocketSubject, Sockets, SubjectEquality};
+use models::interconnect::{Alternative, Mesh};
+use record::{GateVerdict, SocketSubject, Sockets, SubjectEquality};
+use stats::text::{column, joined, listed, short, span};
 
 use crate::{naming, number};
 
@@ -13,10 +18,7 @@ pub(super) fn nodes_words(sockets: &Sockets) -> Option<String> {
     let is_measured = |node: &NodeId| sockets.latency.iter().any(|one| one.node == *node);
     let (measured, left): (Vec<NodeId>, Vec<NodeId>) =
         sockets.machine_nodes.iter().copied().partition(is_measured);
-    let listed = |nodes: &[NodeId]| {
-        let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-        format!("{} {}", if nodes.len() == 1 { "node" } else { "nodes" }, numbers.join(", "))
-    };
+    let listed = |nodes: &[NodeId]| numbered("node", nodes.iter().map(|node| node.0));
     let mut of_all: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
     of_all.dedup();
     match (sockets.machine_nodes.len(), measured.len()) {
@@ -33,7 +35,7 @@ pub(super) fn nodes_words(sockets: &Sockets) -> Option<String> {
         (all, 0 | 1) => Some(format!(
             "Of {all} nodes only the memory of {} was measured: which memory is nearer, and which links there are, is unknown. The memory \
              of {} is none, may not be used, or was not reached in the time.",
-            if measured.is_empty() { "none".to_owned() } else { listed(&measured) },
+            listed(&measured),
             listed(&left)
         )),
         _ => Some(format!(
@@ -69,8 +71,7 @@ pub(super) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
     let doubted = sockets.concurrency.iter().filter_map(|one| Some((one.doubt.as_deref()?, one.cpu)));
     let texts = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
         let cpus: CpuSet = cpus.into_iter().collect();
-        let whom = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-        format!("lines at once of {whom} {cpus}: {doubt}")
+        format!("lines at once of {}: {doubt}", naming::cpus(&cpus))
     });
     texts.collect()
 }
@@ -81,16 +82,16 @@ pub(super) fn likeness_words(sockets: &Sockets) -> String {
         let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
         format!("{} within ±{}", of.quantity, number::percent(farthest))
     });
-    std::iter::once(subjects_words(sockets)).chain(within).collect::<Vec<_>>().join(", ")
+    number::joined(std::iter::once(subjects_words(sockets)).chain(within), ", ")
 }
 
 /// `latency 15.1 to 17.0 % longer on CPUs 0,12; triad 13.9 to 15.2 % longer on CPUs 0,12`
 pub(super) fn asymmetry_words(sockets: &Sockets) -> String {
     let of = |of: &SubjectEquality| {
-        let texts: Vec<String> = [1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)).collect();
-        (!texts.is_empty()).then(|| format!("{} {}", of.quantity, texts.join(", ")))
+        let texts = number::joined([1.0, -1.0].into_iter().filter_map(|sign| beyond(of, sign)), ", ");
+        (!texts.is_empty()).then(|| format!("{} {texts}", of.quantity))
     };
-    sockets.equality.iter().filter_map(of).collect::<Vec<_>>().join("; ")
+    number::joined(sockets.equality.iter().filter_map(of), "; ")
 }
 
 /// The CPUs that take longer than the others (or shorter, by the sign) beyond doubt, and by how much at least and at most.
@@ -104,9 +105,81 @@ fn beyond(of: &SubjectEquality, sign: f64) -> Option<String> {
         ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));
     let than = if sign > 0.0 { "longer" } else { "shorter" };
     let whom = match cpus.len() {
-        1 => format!("CPU {first}"),
-        few if few <= CPUS_NAMED => format!("CPUs {cpus}"),
+        few if few <= CPUS_NAMED => naming::cpus(&cpus),
         many => format!("{many} CPUs, such as {first}"),
     };
     Some(format!("{low:.1} to {high:.1} % {than} on {whom}"))
+}
+
+/// `0-1 0-2`.
+pub(crate) fn node_links<N: Display>(links: &[[N; 2]]) -> String {
+    joined(links.iter().map(|[from, to]| format!("{from}-{to}")), " ")
+}
+
+/// What a gate says of all sockets.
+pub(crate) const fn verdict_words(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Within => "as expected",
+        GateVerdict::Outside => "not as expected",
+        GateVerdict::Inconclusive => "inconclusive",
+    }
+}
+
+/// Rows by how far their farthest is, nearest first; those of which that is unknown are left out.
+pub(crate) fn by_distance<R>(rows: &[R], far: impl Fn(&R) -> Option<u32>) -> Vec<(u32, Vec<&R>)> {
+    let mut classes: BTreeMap<u32, Vec<&R>> = BTreeMap::new();
+    for row in rows {
+        if let Some(far) = far(row) {
+            classes.entry(far).or_default().push(row);
+        }
+    }
+    classes.into_iter().collect()
+}
+
+/// `one link`, `2 links`.
+pub(crate) fn links(count: u32) -> String {
+    if count == 1 { "one link".to_owned() } else { format!("{count} links") }
+}
+
+/// `node 1`, `nodes 0 and 3`, `no node`.
+pub(crate) fn numbered(noun: &str, numbers: impl IntoIterator<Item = u32>) -> String {
+    let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
+    match numbers.as_slice() {
+        [] => format!("no {noun}"),
+        [one] => format!("{noun} {one}"),
+        several => format!("{noun}s {}", listed(several, "and")),
+    }
+}
+
+/// One reading of the same bandwidths: `102 to 138 ns, 18.0 a link, with 9 lines and allocating stores`.
+pub(crate) fn alternative(one: &Alternative) -> String {
+    /// Lines of a row of triad: two that are read, and one more where a store reads its line first.
+    const LINES_ALLOCATING: f64 = 2.5;
+    let latency = span(one.fastest_ns, one.slowest_ns);
+    let link = one.hop_round_trip_ns.filter(|_| latency.contains(" to "));
+    let link = link.map_or_else(String::new, |ns| format!(", {} a link,", column(ns)));
+    let stores = if one.demand_lines_per_row > LINES_ALLOCATING { "allocating" } else { "non-allocating" };
+    format!("{latency} ns{link} with {} lines and {stores} stores", one.outstanding_lines)
+}
+
+/// Nodes that are clusters of dies, with the unit behind each number: how many, and what reads take.
+pub(crate) fn mesh(mesh: &Mesh, unit: &str) -> String {
+    let value = |value: f64| format!("{}{unit}", short(value));
+    let [base, each] = [mesh.base, mesh.column_step].map(value);
+    let (columns, rows) = (mesh.columns, mesh.rows);
+    let shape = match mesh.row_step.map(value) {
+        Some(row) => format!(
+            "{columns} by {rows} clusters: {base} of a cluster's own memory, {each} more per column, {row} more per row"
+        ),
+        None => {
+            format!("{columns} clusters in a row: {base} of a cluster's own memory, {each} more per step")
+        }
+    };
+    match mesh.remote.map(value) {
+        Some(remote) => format!(
+            "{} packages of {shape}; other packages {remote}, from which cluster their links leave does not show",
+            mesh.packages
+        ),
+        None => format!("one package of {shape}"),
+    }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use stats::Order;
 
+use crate::number::joined;
 use crate::page::{Block, Page, Section, Statement, Table, Tone};
 
 /// Toggles on a first screen.
@@ -81,8 +82,8 @@ pub fn toggles_page(toggles: &[ToggleState]) -> Page {
     let answer = format!("{} of {all} can be switched here", here.len());
     let tone = if here.is_empty() { Tone::Doubt } else { Tone::Plain };
     let values = |toggle: &ToggleState| {
-        let names: Vec<&str> = toggle.values.iter().map(|value| value.name.as_str()).collect();
-        names.join(", ") + if toggle.settable { "" } else { " (ab only)" }
+        let names = joined(toggle.values.iter().map(|value| &value.name), ", ");
+        names + if toggle.settable { "" } else { " (ab only)" }
     };
     let available = Table::of("available", here)
         .word("toggle", |toggle| toggle.name)

@@ -102,18 +102,15 @@ pub struct WorkloadInstall {
     pub commands: Vec<String>,
 }
 
-/// The list.
 pub fn workloads_page(list: &WorkloadList) -> Page {
     let lines = &list.workloads;
     let count = machine::counted(lines.len(), "workload");
     let lacking = lines.iter().filter(|line| line.missing.as_ref().is_some_and(|it| !it.is_empty())).count();
     let is_known = lines.iter().all(|line| line.missing.is_some());
     let answer = match (is_known, lacking) {
-        (false, _) => {
-            Statement::new(Tone::Doubt, format!("{count}; whether their packages are here is unknown"))
-        }
-        (true, 0) => Statement::new(Tone::Good, format!("{count}, all packages are here")),
-        (true, _) => Statement::new(Tone::Look, format!("{count}, {lacking} of them lack packages")),
+        (false, _) => Statement::doubt(format!("{count}; whether their packages are here is unknown")),
+        (true, 0) => Statement::good(format!("{count}, all packages are here")),
+        (true, _) => Statement::look(format!("{count}, {lacking} of them lack packages")),
     };
     let table = Table::of("workloads", lines)
         .word("workload", |line| &line.id)
@@ -153,8 +150,8 @@ pub fn workload_check_page(check: &WorkloadCheck) -> Page {
     let failed = check.checked.iter().filter(|one| one.problem.is_some()).count();
     let count = machine::counted(check.checked.len(), "workload");
     let answer = match failed {
-        0 => Statement::new(Tone::Good, format!("{count} checked, all run")),
-        _ => Statement::new(Tone::Look, format!("{count} checked, {failed} of them without a number")),
+        0 => Statement::good(format!("{count} checked, all run")),
+        _ => Statement::look(format!("{count} checked, {failed} of them without a number")),
     };
     let table = Table::of("checked", &check.checked)
         .word("workload", |one| &one.id)
@@ -173,14 +170,11 @@ pub fn workload_check_page(check: &WorkloadCheck) -> Page {
 /// What to type.
 pub fn workload_install_page(install: &WorkloadInstall) -> Page {
     let answer = match install.missing.as_slice() {
-        [] => Statement::new(Tone::Good, "nothing is missing"),
-        missing => Statement::new(
-            Tone::Look,
-            format!(
-                "{} required; nothing is run, copy the command",
-                machine::counted(missing.len(), "package")
-            ),
-        ),
+        [] => Statement::good("nothing is missing"),
+        missing => Statement::look(format!(
+            "{} required; nothing is run, copy the command",
+            machine::counted(missing.len(), "package")
+        )),
     };
     let commands = install.commands.iter().cloned().map(Block::Command);
     let section = commands.fold(Section::new("install", ""), Section::with);

@@ -79,7 +79,7 @@ pub(super) fn repeat(record: &Record, path: Option<&str>) -> Section {
         .with(Block::Command(command))
         .saying(
             Tone::Plain,
-            format!("All results and raw windows are in {name}, beside this page. To list the results:"),
+            format!("All results and raw windows are in {name}, beside this page. To list the numbers:"),
         )
         .with(Block::Command(format!("sidestep show --csv {}", shell_word(name))))
         .of_report()
@@ -94,7 +94,7 @@ fn repeating(provenance: &Provenance, takes_seed: bool) -> String {
     let seed = [String::from("--seed"), provenance.seed.to_string()];
     let seed = if is_seeded || !takes_seed { &[][..] } else { &seed };
     let words = options.iter().chain(seed).chain(program).map(|word| shell_word(word));
-    [String::from("sidestep")].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    number::joined([String::from("sidestep")].into_iter().chain(words), " ")
 }
 
 #[cfg(test)]

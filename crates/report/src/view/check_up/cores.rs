@@ -1,56 +1,40 @@
-//! Cores: what CPUs cost each other, moving a line, waking, clocks of cores, and the cost of reading the time.
+//! Cores: what CPUs cost each other, moving a line, waking, and clocks of cores.
 
 use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet, Topology, counted};
-use record::{CheckedLoop, ClockRead, Compute, Record, WakePoint};
-use stats::{Interval, Order};
+use record::{CheckedLoop, Compute, Record, WakePoint};
 
 use crate::naming;
 use crate::number;
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
-use crate::view::measured::{largest, measured};
-
-/// The reads that programs use most; they stand first.
-const USUAL_READS: [&str; 5] =
-    ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
+use crate::view::cells::measured;
 
 /// What CPUs cost each other: the same loop on both.
 pub(super) fn sharing(record: &Record) -> Table {
     let topology = &record.machine.topology;
     let legend = "Time of a loop on the first CPU while the second runs the same, over its time alone. 1 where the \
                   kernel names something in common, or more than 1 where it names nothing, is a finding.";
-    largest(
-        "sharing",
-        &record.cores.sharing,
-        |pair| pair.slowdown,
-        legend,
-        |rows| {
-            rows.word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
-                .word(("kernel says: in common", 1), |pair| claim(topology, pair.a, pair.b))
-                .word("loop on both", |pair| naming::words(&pair.resource))
-                .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
-        },
-    )
+    Table::of("sharing", &record.cores.sharing)
+        .largest(|pair| pair.slowdown)
+        .word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
+        .word(("kernel says: in common", 1), |pair| claim(topology, pair.a, pair.b))
+        .word("loop on both", |pair| naming::words(&pair.resource))
+        .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
+        .legend(legend)
 }
 
 /// What a loop of one class costs one of another.
 pub(super) fn unlike(record: &Record) -> Table {
     let legend = "The same for unlike loops, of the nearest pairs: what a program of one kind loses beside one of \
                   another.";
-    largest(
-        "unlike",
-        &record.cores.unlike,
-        |pair| pair.slowdown,
-        legend,
-        |rows| {
-            rows.word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
-                .word("loop", |pair| naming::words(&pair.class))
-                .word("beside", |pair| naming::words(&pair.beside))
-                .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
-        },
-    )
+    Table::of("unlike", &record.cores.unlike)
+        .largest(|pair| pair.slowdown)
+        .word("CPUs", |pair| format!("{} beside {}", pair.a, pair.b))
+        .word("loop", |pair| naming::words(&pair.class))
+        .word("beside", |pair| naming::words(&pair.beside))
+        .number("time, over alone", |pair| measured(pair.slowdown, &pair.spread))
+        .legend(legend)
 }
 
 /// The smallest thing that two CPUs share, as the kernel says.
@@ -78,19 +62,13 @@ pub(super) fn waking(record: &Record) -> Table {
         let text = format!("{} {}", number::duration_ns(point.ns), number::plus_minus(point.ns, ends));
         Cell::within(text, point.ns, ends)
     };
-    let legend = "From the call to the first instruction of the sleeping thread.";
-    largest(
-        "wake",
-        &record.cores.wake,
-        |point| point.ns,
-        legend,
-        |rows| {
-            rows.word("CPUs", |point| format!("{} wakes {}", point.waker, point.sleeper))
-                .number("after idling", |point| duration(point.idle_us * 1e3, point.idle_us))
-                .number("median", |point| median(point))
-                .number(("90 % within", 1), |point| duration(point.p90_ns, point.p90_ns))
-        },
-    )
+    Table::of("wake", &record.cores.wake)
+        .largest(|point| point.ns)
+        .word("CPUs", |point| format!("{} wakes {}", point.waker, point.sleeper))
+        .number("after idling", |point| duration(point.idle_us * 1e3, point.idle_us))
+        .number("median", |point| median(point))
+        .number(("90 % within", 1), |point| Cell::duration(point.p90_ns))
+        .legend("From the call to the first instruction of the sleeping thread.")
 }
 
 /// The clock of each core, and compute loops.
@@ -104,11 +82,8 @@ pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
         .legend(
             "From two control loops. A share well below 100 % with a steady clock: something else ran on the same core.",
         );
-    let rate = |one: &Compute| {
-        let giga = |rate: f64| rate / 1e9;
-        let (rate, ends): (f64, Interval) = (giga(one.iterations_per_s), one.spread.interval.map(giga));
-        Cell::within(number::with_ends(rate, ends), rate, ends)
-    };
+    let giga = |rate: f64| rate / 1e9;
+    let rate = |one: &Compute| Cell::between(giga(one.iterations_per_s), one.spread.interval.map(giga));
     let compute = Table::of("compute", &record.cores.compute)
         .word("loop", |one| naming::words(&one.kernel))
         .word(("ISA", 1), |one| one.isa.to_uppercase())
@@ -139,7 +114,7 @@ fn answers(record: &Record) -> Option<Section> {
         .word("CPU", |one| one.cpu)
         .number("operations", |one| count(one.operations))
         .number(("results", 1), |one| count(one.results))
-        .number("wrong", |one| Cell::shown(one.wrong.to_string(), one.wrong as f64))
+        .number("wrong", |one| one.wrong)
         .number("would have shown", |one| rate(one))
         .legend(
             "Each result is compared with its known answer. Would have shown: an error rate per operation of this kind that would \
@@ -147,11 +122,6 @@ fn answers(record: &Record) -> Option<Section> {
         );
     let sentence = right_or_wrong(checked)?;
     Some(Section::new("answers", "Results checked").stating([sentence]).table(table))
-}
-
-/// `CPU 3`, `CPUs 0-15`.
-fn cpus_named(cpus: &CpuSet) -> String {
-    format!("CPU{} {cpus}", if cpus.len() > 1 { "s" } else { "" })
 }
 
 /// Whether any CPU computed wrong, and which error none of them can have without one.
@@ -167,8 +137,8 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     let (right, wrong) = (cpus(false), cpus(true));
     if !wrong.is_empty() {
         let count: u64 = of_cpus.values().map(|of| of[1]).sum();
-        let results = counted(usize::try_from(count).unwrap_or(usize::MAX), "wrong result");
-        return Some(Statement::look(format!("{results} on {}", cpus_named(&wrong))));
+        let results = counted(count as usize, "wrong result");
+        return Some(Statement::look(format!("{results} on {}", naming::cpus(&wrong))));
     }
     let fewest = of_cpus.values().map(|of| of[0]).min()?;
     let rate = record::detectable_rate(fewest)?;
@@ -176,34 +146,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
     Some(Statement::plain(format!(
         "No wrong result in {each}{} operations on {}; an error in more than 1 of {} would have shown",
         operations(fewest as f64),
-        cpus_named(&right),
+        naming::cpus(&right),
         operations(1.0 / rate)
     )))
-}
-
-/// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(super) fn clock_reads(record: &Record) -> Table {
-    let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
-    let is_new =
-        |read: &&ClockRead| !of_cost.iter().any(|one| (&one.name, one.cpu) == (&read.name, read.cpu));
-    let reads: Vec<&ClockRead> = of_cost.iter().chain(record.clocks.iter().filter(is_new)).collect();
-    let counter_cycles = counter_cycles_name(reads.iter().copied());
-    let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
-    by_name.order_by_key(|(name, _)| usual_first(&USUAL_READS, name));
-    let ends = by_name.into_iter().map(|(_, mut of)| {
-        of.order_by(|a, b| a.ns.total_cmp(&b.ns));
-        (of[0], of[1..].last().copied())
-    });
-    Table::of("clocks", ends)
-        .word("read", |(low, _)| brief(&low.name))
-        .number(("cost", "ns"), |(low, _)| measured(low.ns, &low.spread))
-        .number(("at most", "ns", 1), |(_, high)| high.map(|high| high.ns))
-        .word(("on CPUs", 2), |(low, high)| match high {
-            Some(high) => format!("{} and {}", low.cpu, high.cpu),
-            None => low.cpu.to_string(),
-        })
-        .word(("ordered", 2), |(low, _)| low.ordered)
-        .number(("core cycles", 3), |(low, _)| low.core_cycles)
-        .number((counter_cycles, 4), |(low, _)| low.counter_cycles)
-        .table()
 }

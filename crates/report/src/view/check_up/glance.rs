@@ -1,15 +1,15 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
-use record::{Area, ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use record::{Area, ClockVerdict, Finding, Record, Scope, Severity};
 use stats::Order;
 
-use super::findings;
+use super::{findings, memory};
 use crate::number;
 use crate::page::{Status, Tone};
 use crate::view::clock_cost::USUAL_READ;
 use crate::view::flaws;
 
-/// Clocks of CPUs within this ratio are told as one.
+/// Clocks of CPUs within this ratio are shown as one.
 const ONE_FREQUENCY: f64 = 1.02;
 
 /// In the order of the page, with their names; the run itself stands above them.
@@ -55,7 +55,7 @@ fn status(record: &Record, area: Area, name: &'static str) -> Option<Status> {
     }
     let mut numbers = match area {
         Area::Run | Area::Flaws => Vec::new(),
-        Area::Memory => memory(record),
+        Area::Memory => of_memory(record),
         Area::Cores => cores(record),
         Area::Clocks => clocks(record),
         Area::Noise => noise(record),
@@ -96,7 +96,7 @@ fn praise(found: &[&Finding]) -> Vec<String> {
     words.iter().filter(|(id, _)| is_good(id)).map(|(_, word)| (*word).to_owned()).collect()
 }
 
-fn memory(record: &Record) -> Vec<String> {
+fn of_memory(record: &Record) -> Vec<String> {
     let farthest = record.levels.caches.last().filter(|level| level.ns.is_finite());
     let latency = farthest.map(|level| {
         let whose = if level.name == "memory" { String::new() } else { format!("{} ", level.name) };
@@ -166,14 +166,14 @@ fn steal(record: &Record) -> Option<String> {
 fn phrase(record: &Record, finding: &Finding) -> String {
     let is_open = finding.severity == Severity::Inconclusive;
     let short = match finding.id.as_str() {
-        "thp-off-cost" => {
-            huge_page_gain(record).map(|gain| format!("random access pays {gain} without huge pages"))
-        }
-        "huge-page-gain" if is_open => {
-            Some(huge_page_gain(record).map_or("gain of huge pages not measured".to_owned(), |gain| {
-                format!("gain of huge pages undetermined: {gain}")
-            }))
-        }
+        "thp-off-cost" => memory::huge_page_gain(&record.levels)
+            .map(|gain| format!("random access pays {gain} without huge pages")),
+        "huge-page-gain" if is_open => Some(
+            memory::huge_page_gain(&record.levels)
+                .map_or("gain of huge pages not measured".to_owned(), |gain| {
+                    format!("gain of huge pages undetermined: {gain}")
+                }),
+        ),
         "busy-machine" => others(record),
         "steal-high" => steal(record),
         "clock-counters" if is_open => {
@@ -182,46 +182,10 @@ fn phrase(record: &Record, finding: &Finding) -> String {
         "cpus-unequal" if is_open => Some("equality of CPUs undetermined".to_owned()),
         "sockets-unequal" if is_open => Some("equality of sockets undetermined".to_owned()),
         "wake-slow" if is_open => Some("slow wake-ups undetermined".to_owned()),
-        "wake-slow" => slowest_wake(record),
-        "unconverged-cells" if is_open => Some(unstable_share(record)),
-        "doubtful-conditions" => record.guards.doubts.first().map(|doubt| {
-            let (what, numbers) = doubt.split_once(": ").unwrap_or((doubt, ""));
-            if numbers.is_empty() { what.to_owned() } else { format!("{what}; {numbers}") }
-        }),
-        "neighbours" => record.neighbours.as_ref().and_then(|neighbours| {
-            let (_, number) = neighbours.shows.first()?.split_once(": ")?;
-            let epochs: Vec<String> = neighbours.at_work.iter().map(ToString::to_string).collect();
-            let (of, plural) = (record.epochs.len(), if epochs.len() == 1 { "" } else { "s" });
-            Some(format!("neighbours in epoch{plural} {} of {of}: {number}", epochs.join(", ")))
-        }),
         id if is_open => {
             id.strip_prefix("effective-").map(|level| format!("usable {} undetermined", level.to_uppercase()))
         }
         _ => None,
     };
     short.unwrap_or_else(|| finding.text.clone())
-}
-
-/// `42 % [32, 57]`
-fn huge_page_gain(record: &Record) -> Option<String> {
-    let gain = record.levels.huge_page_gain?;
-    let ends = record
-        .levels
-        .huge_page_interval
-        .map_or_else(String::new, |interval| format!(" {:.0}", interval.map(|end| end * 100.0)));
-    Some(format!("{}{ends}", number::percent(gain)))
-}
-
-/// `CPU 1 takes 91.5 µs to wake`, after the idle time from which it takes longest.
-fn slowest_wake(record: &Record) -> Option<String> {
-    let usable = record.cores.wake.iter().filter(|point| point.ns.is_finite());
-    let slowest = usable.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
-    Some(format!("CPU {} takes {} to wake", slowest.sleeper, number::duration_ns(slowest.ns)))
-}
-
-fn unstable_share(record: &Record) -> String {
-    let cells = &record.memory.latency;
-    let unstable = cells.iter().filter(|cell| cell.spread.quality == Quality::Unstable).count();
-    let share = number::percent(unstable as f64 / cells.len() as f64);
-    format!("{share} of the latencies have no single value")
 }

@@ -1,26 +1,21 @@
-//! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load, sockets.
+//! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load.
 
 use machine::Bytes;
-use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, StreamResult};
-use stats::text::span;
-use stats::{Interval, Order};
+use record::{Level, Levels, Record, Scope, StreamResult};
+use stats::Order;
+use stats::text::percent_within;
 
-use super::with_interval;
-use crate::interconnect::verdict_words;
 use crate::naming;
 use crate::number::{self, gigabytes};
 use crate::page::{Cell, Section, Statement, Table};
-use crate::view::measured::{margined, measured};
-use crate::view::socket_words::{asymmetry_words, likeness_words};
+use crate::view::cells::{loaded, margined, measured};
 
 /// Levels on a first screen: three caches and memory.
 const LEVELS_FIRST: usize = 4;
 /// Levels of cache that a machine may claim.
 const LEVELS_CLAIMED_MAX: u8 = 4;
-/// More CPUs than this are told by their extremes and median.
+/// More CPUs than this are shown by their extremes and median.
 const CPU_ROWS: usize = 6;
-/// A gain of huge pages that is of no practical matter, as a share. `diagnosis` judges by the same.
-const SMALL_GAIN: f64 = 0.05;
 
 /// Caches and memory as found, the table of the first screen; `None` without any.
 pub(super) fn levels(record: &Record) -> Option<Section> {
@@ -33,24 +28,23 @@ pub(super) fn levels(record: &Record) -> Option<Section> {
     };
     // Memory has no size of that kind; of a cache it could not be determined.
     let found = |row: &ShownLevel| match row.found.and_then(|level| level.size_bytes) {
-        Some(bytes) => Cell::shown(number::size(bytes), bytes.0 as f64),
+        Some(bytes) => Cell::size(bytes),
         None if row.name == "memory" => Cell::Empty,
         None => number::UNKNOWN.into(),
     };
     let read = |level: &Level| {
         let rate = level.read_bytes_per_s.map(gigabytes)?;
         let ends = level.read_interval.map(|interval| interval.map(gigabytes));
-        Some(ends.map_or_else(|| rate.into(), |ends| Cell::within(with_interval(rate, ends), rate, ends)))
+        Some(Cell::with_margin(rate, ends))
     };
-    let latency =
-        |level: &Level| Cell::within(with_interval(level.ns, level.ns_interval), level.ns, level.ns_interval);
-    let cycles = |cycles: f64| Cell::shown(number::short(cycles), cycles);
     let mut table = Table::of("levels", rows)
         .word("level", |row| row.name.clone())
         .number("found", found)
         .number(("claimed", 1), |row| row.claimed)
-        .number(("latency", "ns"), |row| row.found.map(latency))
-        .number(("cycles", 2), |row| row.found?.core_cycles.map(cycles))
+        .number(("latency", "ns"), |row| {
+            row.found.map(|level| Cell::with_margin(level.ns, level.ns_interval))
+        })
+        .number(("cycles", 2), |row| row.found?.core_cycles.map(Cell::short))
         .number(("read", "GB/s", 1), |row| read(row.found?))
         .bar(|row| Cell::Share(row.found.map_or(0.0, share)))
         .first(LEVELS_FIRST)
@@ -97,50 +91,43 @@ fn with_claimed(record: &Record) -> Vec<ShownLevel<'_>> {
 
 /// What no figure shows: address translation, what is withheld, several misses at once, latency under load.
 pub(super) fn beside_figures(record: &Record) -> Vec<Section> {
-    [translation(&record.levels), withheld(&record.levels), parallel(record), loaded(record)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        translation(&record.levels),
+        withheld(&record.levels),
+        parallel(record),
+        loaded(record.memory.loaded.iter().map(|one| (None, one))).section("Latency under load"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn translation(levels: &Levels) -> Option<Section> {
-    let cost = |ns: f64, interval: Option<Interval>| {
-        interval.map_or_else(|| ns.into(), |ends| Cell::within(number::with_ends(ns, ends), ns, ends))
-    };
     // Each with its name, its entries, those that are claimed, and what a miss adds.
     let tlbs = levels.tlbs.iter().map(|tlb| {
         let entries = Cell::within(tlb.entries.to_string(), tlb.entries as f64, tlb.entries_interval);
-        let miss = cost(tlb.miss_ns, Some(tlb.miss_interval));
+        let miss = Cell::between(tlb.miss_ns, tlb.miss_interval);
         (format!("L{} data TLB", tlb.level), entries, tlb.claimed_entries, miss)
     });
-    let walk =
-        levels.walk_ns.map(|ns| ("page walk".to_owned(), Cell::Empty, None, cost(ns, levels.walk_interval)));
+    let walk = levels
+        .walk_ns
+        .map(|ns| ("page walk".to_owned(), Cell::Empty, None, Cell::between(ns, levels.walk_interval)));
     let table = Table::of("translation", tlbs.chain(walk))
         .word("level", |row| row.0.clone())
         .number("entries", |row| row.1.clone())
         .number(("claimed", 1), |row| row.2)
         .number(("a miss adds", "ns"), |row| row.3.clone())
         .legend("entries: by timing alone; claimed: by CPUID");
-    let section =
-        Section::new("translation", "Address translation").stating(page_gain(levels).map(Statement::plain));
+    let gain =
+        huge_page_gain(levels).map(|gain| format!("added time of random access without huge pages: {gain}"));
+    let section = Section::new("translation", "Address translation").stating(gain.map(Statement::plain));
     if table.rows.is_empty() { section.filled() } else { Some(section.table(table)) }
 }
 
-/// What random access costs without huge pages; `undetermined` where the interval holds neither a gain that matters nor none.
-fn page_gain(levels: &Levels) -> Option<String> {
+/// What random access takes more without huge pages: `42 % [32, 57]`.
+pub(super) fn huge_page_gain(levels: &Levels) -> Option<String> {
     let gain = levels.huge_page_gain?;
-    let is_small = |share: f64| share.abs() <= SMALL_GAIN;
-    let is_settled = |i: Interval| i.low > SMALL_GAIN || (is_small(i.low) && is_small(i.high));
-    let is_open = levels.huge_page_interval.is_some_and(|interval| !is_settled(interval));
-    let ends = levels
-        .huge_page_interval
-        .map_or_else(String::new, |i| format!(" [{}, {}]", number::percent(i.low), number::percent(i.high)));
-    let value = format!("{}{}{ends}", if gain < 0.0 { "" } else { "+" }, number::percent(gain));
-    Some(if is_open {
-        format!("time of random access without huge pages: undetermined ({value})")
-    } else {
-        format!("time of random access without huge pages: {value}")
-    })
+    Some(levels.huge_page_interval.map_or_else(|| number::percent(gain), |ends| percent_within(gain, ends)))
 }
 
 /// What was found and is not believed first: what was not found may be looked up.
@@ -165,25 +152,6 @@ fn parallel(record: &Record) -> Option<Section> {
              misses.",
         )
         .section("Several misses at once")
-}
-
-fn loaded(record: &Record) -> Option<Section> {
-    let traffic = |result: &LoadedLatency| {
-        let (rate, ends) = (gigabytes(result.load_bytes_per_s), result.load_interval.map(gigabytes));
-        (!result.loading.is_empty()).then(|| Cell::within(number::with_ends(rate, ends), rate, ends))
-    };
-    Table::of("loaded", &record.memory.loaded)
-        .word("chases", |result| format!("CPU {}", result.cpu))
-        .word("others stream", |result| {
-            if result.loading.is_empty() { "none".to_owned() } else { format!("CPUs {}", result.loading) }
-        })
-        .number(("block", 3), |result| result.block_bytes)
-        .number(("page", 4), |result| result.page_bytes)
-        .number(("their traffic", "GB/s", 1), |result| traffic(result))
-        .number(("overlapped windows", 5), |result| result.overlapped_windows)
-        .number(("latency", "ns"), |result| measured(result.ns, &result.spread))
-        .legend("One chain in random order while other CPUs stream.")
-        .section("Latency under load")
 }
 
 /// STREAM by kernel and by who worked; many CPUs are the slowest, the median and the fastest.
@@ -231,41 +199,4 @@ fn with_workers(mut results: Vec<&StreamResult>, scope: Scope) -> Vec<(String, &
     [("slowest", 0), ("median", last.div_ceil(2)), ("fastest", last)]
         .map(|(rank, place)| (format!("{rank} {of}"), results[place]))
         .into()
-}
-
-/// Whether sockets are alike, and what memory of other nodes costs; `None` where there is nothing to compare.
-pub(super) fn sockets(record: &Record) -> Option<Section> {
-    let sockets = record.sockets.as_ref().filter(|sockets| !sockets.latency.is_empty())?;
-    let verdict = match sockets.verdict {
-        SocketVerdict::Alike => format!("alike: {}", likeness_words(sockets)),
-        SocketVerdict::Asymmetric => format!("asymmetric: {}", asymmetry_words(sockets)),
-        SocketVerdict::Inconclusive => format!("undetermined: {}", sockets.because.join("; ")),
-    };
-    let gate = sockets.gate.as_ref();
-    let gate = gate.map(|gate| format!("{}, against {}", verdict_words(gate.verdict), gate.expected_from));
-    let is_compared = sockets.subjects.len() > 1;
-    let facts = [
-        ("verdict", is_compared.then_some(verdict)),
-        ("gate", gate.filter(|_| is_compared)),
-        ("nodes", near_and_far(sockets)),
-    ];
-    let facts = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
-    Section::new("sockets-in-brief", "Sockets").facts(facts).filled()
-}
-
-/// `own memory 102 to 138 ns, other nodes 120 to 146 ns`; none with one node.
-fn near_and_far(sockets: &Sockets) -> Option<String> {
-    let span = |is_own: bool| {
-        let of = |one: &&record::NodeLatency| {
-            let subject = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu);
-            one.ns.is_finite() && subject.is_some_and(|subject| (subject.node == Some(one.node)) == is_own)
-        };
-        let values = sockets.latency.iter().filter(of).map(|one| one.ns);
-        let (low, high) =
-            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ns| (low.min(ns), high.max(ns)));
-        (low <= high).then(|| span(low, high))
-    };
-    let largest = sockets.nodes.iter().map(|node| node.block_bytes).max();
-    let how = largest.map_or_else(String::new, |bytes| format!(", random in {bytes}"));
-    Some(format!("own memory {} ns, other nodes {} ns{how}", span(true)?, span(false)?))
 }

@@ -1,11 +1,13 @@
-//! Sockets and nodes in the report of a check-up: the verdict, the figures, and what the page of measured sockets holds.
+//! Sockets and nodes of a check-up: in brief, and in the report the figures and what the page of measured sockets holds.
 
 use models::interconnect::SocketAccount;
-use record::Record;
+use record::{Record, Sockets};
+use stats::text::span;
 
 use crate::page::{Block, Placed, Section, Statement};
 use crate::view::measured_sockets;
-use crate::view::socket_account::words::sentences;
+use crate::view::socket_account::gate_answer;
+use crate::view::socket_account::words;
 use crate::{figure, plan};
 
 /// All of it, or why there is nothing; `account` is what the models make of it.
@@ -26,8 +28,39 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         Statement::plain(format!("Measured latencies by the distance that ACPI SLIT gives: {by}."))
     });
     let distances = Section::new("distances", "").stating(by_distance);
-    let why = account.map(|account| sentences(account, measured)).unwrap_or_default();
+    let why = account
+        .into_iter()
+        .flat_map(|account| [words::why(account)].into_iter().chain(words::details(account)));
     let why = Section::new("why", "Why, by one model of all CPUs").list(why);
     let more = [distances.filled(), why.filled()].into_iter().flatten();
     [verdict].into_iter().chain(measured_sockets::sections(measured, account)).chain(more).collect()
+}
+
+/// Whether sockets are alike, and what memory of other nodes costs; `None` where there is nothing to compare.
+pub(super) fn in_brief(record: &Record) -> Option<Section> {
+    let sockets = record.sockets.as_ref().filter(|sockets| !sockets.latency.is_empty())?;
+    let verdict =
+        [measured_sockets::answer(sockets)].into_iter().chain(sockets.gate.as_ref().map(gate_answer));
+    let nodes = near_and_far(sockets).map(|text| ("nodes", text));
+    Section::new("sockets-in-brief", "Sockets")
+        .stating(verdict.filter(|_| sockets.subjects.len() > 1))
+        .facts(nodes)
+        .filled()
+}
+
+/// `own memory 102 to 138 ns, other nodes 120 to 146 ns`; none with one node.
+fn near_and_far(sockets: &Sockets) -> Option<String> {
+    let span = |is_own: bool| {
+        let of = |one: &&record::NodeLatency| {
+            let subject = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu);
+            one.ns.is_finite() && subject.is_some_and(|subject| (subject.node == Some(one.node)) == is_own)
+        };
+        let values = sockets.latency.iter().filter(of).map(|one| one.ns);
+        let (low, high) =
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ns| (low.min(ns), high.max(ns)));
+        (low <= high).then(|| span(low, high))
+    };
+    let largest = sockets.nodes.iter().map(|node| node.block_bytes).max();
+    let how = largest.map_or_else(String::new, |bytes| format!(", random in {bytes}"));
+    Some(format!("own memory {} ns, other nodes {} ns{how}", span(true)?, span(false)?))
 }

@@ -1,11 +1,11 @@
 //! What a run of linked sockets says, in words.
 
-use models::interconnect::{Alternative, Coherence, SocketRow, SocketSimulation};
-use stats::text::{capital, listed};
+use models::interconnect::{Coherence, SocketRow, SocketSimulation};
+use stats::text::capital;
 
-use crate::interconnect::{by_distance, links, stores_words};
-use crate::number::{self, UNKNOWN, short};
+use crate::number::{self, short};
 use crate::page::Statement;
+use crate::view::socket_words::{alternative, by_distance, links, numbered};
 
 /// Rounding of the model, below which sockets are alike, as a share.
 const ALIKE_SHARE: f64 = 1e-6;
@@ -21,12 +21,7 @@ fn classes(simulation: &SocketSimulation) -> Vec<(u32, Vec<&SocketRow>)> {
 }
 
 fn sockets(rows: &[&SocketRow]) -> String {
-    let names: Vec<String> = rows.iter().map(|row| row.socket.to_string()).collect();
-    match names.as_slice() {
-        [] => "no socket".to_owned(),
-        [one] => format!("socket {one}"),
-        several => format!("sockets {}", listed(several, "and")),
-    }
+    numbered("socket", rows.iter().map(|row| row.socket as u32))
 }
 
 /// Which sockets are slower, and by how much.
@@ -77,7 +72,7 @@ fn broadcast(simulation: &SocketSimulation) -> String {
         "{RULE}: {} away from {} ({}), {} from {}. Each further link costs {} ns there and back.",
         links(*far),
         sockets(far_rows),
-        whom.collect::<Vec<_>>().join(", "),
+        number::joined(whom, ", "),
         links(*near),
         sockets(near_rows),
         short(simulation.hop_round_trip_ns)
@@ -137,20 +132,9 @@ fn degeneracy(simulation: &SocketSimulation) -> Option<String> {
     if ratio < 1.0 + ALIKE_SHARE {
         return None;
     }
-    let reading = |one: &Alternative| {
-        let stores = stores_words(one);
-        format!(
-            "{} ns ({} to {}) with {} lines and {stores}",
-            one.hop_round_trip_ns.map_or_else(|| UNKNOWN.to_owned(), number::column),
-            short(one.fastest_ns),
-            short(one.slowest_ns),
-            one.outstanding_lines
-        )
-    };
-    let all: Vec<String> = simulation.degeneracy.iter().map(reading).collect();
     Some(format!(
-        "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These costs of a link give the same bandwidths: {}. A measured latency would decide.",
-        all.join("; ")
+        "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These give the same bandwidths: {}. A measured latency would decide.",
+        number::joined(simulation.degeneracy.iter().map(alternative), "; ")
     ))
 }
 
@@ -159,7 +143,6 @@ fn likeness(simulation: &SocketSimulation) -> Option<String> {
     if alike.graphs < 2 || simulation.coherence != Coherence::Broadcast {
         return None;
     }
-    let far: Vec<String> = simulation.rows.iter().map(|row| row.eccentricity.to_string()).collect();
     let (equal, identified) = match alike.same_eccentricities {
         1 => (
             "this one alone has".to_owned(),
@@ -176,6 +159,6 @@ fn likeness(simulation: &SocketSimulation) -> Option<String> {
         "Of the {} to connect {} {equal} the farthest sockets {} links away{similar}: {identified}.",
         machine::counted(alike.graphs, "way"),
         machine::counted(simulation.rows.len(), "socket"),
-        far.join(", ")
+        number::joined(simulation.rows.iter().map(|row| row.eccentricity), ", ")
     ))
 }

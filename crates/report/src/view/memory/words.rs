@@ -48,9 +48,9 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
         let lost = short(-change_percent(row));
         format!("{} loses {lost} % ({} to {} MB/s)", row.name, short(row.off), short(row.on))
     });
-    let costs: Vec<String> = chain.into_iter().chain(stream).collect();
+    let costs = number::joined(chain.into_iter().chain(stream), "; ");
     if !costs.is_empty() {
-        return Statement::look(format!("With {workaround} {}.", costs.join("; ")));
+        return Statement::look(format!("With {workaround} {costs}."));
     }
     if own_rows(simulation).next().is_none() {
         return Statement::doubt(format!(
@@ -71,7 +71,6 @@ pub(super) fn details(simulation: &Simulation) -> Vec<String> {
     said.extend(own_rows(simulation).filter_map(stream));
     said.extend(unchanged(simulation));
     said.extend(hardest(simulation));
-    said.extend(simulation.rows.iter().filter_map(|row| boards(simulation, row)));
     said
 }
 
@@ -145,11 +144,10 @@ fn stream(row: &Row) -> Option<String> {
 
 fn unchanged(simulation: &Simulation) -> Option<String> {
     let rows = own_rows(simulation).filter(|row| change_percent(row).abs() < UNCHANGED_PERCENT);
-    let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+    let names = number::joined(rows.map(|row| &row.name), ", ");
     (!names.is_empty()).then(|| {
         format!(
-            "Unchanged within {UNCHANGED_PERCENT} %: {}. What fits the caches also fits the TLBs, so no page walks occur.",
-            names.join(", ")
+            "Unchanged within {UNCHANGED_PERCENT} %: {names}. What fits the caches also fits the TLBs, so no page walks occur."
         )
     })
 }
@@ -168,17 +166,5 @@ fn hardest(simulation: &Simulation) -> Option<String> {
             short(added / 0.5),
             short(added)
         )
-    })
-}
-
-/// Which boards a row compares, where they are two.
-fn boards(simulation: &Simulation, row: &Row) -> Option<String> {
-    let title = |name: &str| {
-        let board = simulation.boards.iter().find(|board| board.name == name);
-        board.map_or_else(|| name.to_owned(), |board| board.title.clone())
-    };
-    (row.board_off != row.board_on).then(|| {
-        let [off, on] = [&row.board_off, &row.board_on].map(|name| title(name));
-        format!("{} compares two boards: off is the {off}; on is the {on}.", row.name)
     })
 }

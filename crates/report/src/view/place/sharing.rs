@@ -1,17 +1,12 @@
-//! Who shares what: the strongest pairs of threads in words, the memory that several of them touch, and maps of all pairs.
+//! Who shares what: the strongest pairs of threads in words, and the memory that several of them touch.
 
-use record::{
-    PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, Sharing, SharingMatrix, SharingThread,
-};
+use record::{PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, Sharing, SharingThread};
 use stats::{Interval, Order};
 
 use super::thread_name;
-use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel, Measure};
-use crate::number::{self, count, short};
-use crate::page::{Cell, Drawn, Section, Table};
+use crate::number::{count, joined, short};
+use crate::page::{Cell, Table};
 
-/// Threads of a heat map; --json has all.
-const THREADS_DRAWN: usize = 64;
 /// Pairs listed; --json has all.
 const PAIRS_SHOWN: usize = 5;
 /// Regions named with a pair, those of most accesses.
@@ -125,16 +120,13 @@ pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> Table {
         let name = names.get(user.thread).map_or("?", String::as_str);
         format!("{name} {} + {}", user.reads, user.writes)
     };
-    let size = |bytes: u64| Cell::shown(number::size(machine::Bytes(bytes)), bytes as f64);
     Table::of("memory", &sharing.regions)
         .word("memory", |region| &region.name)
         .word(("kind", 1), |region| kind(region.kind))
         .number(("process", 3), |region| region.pid)
         .word(("from", 4), |region| format!("{:#x}", region.start))
-        .number(("size", 2), |region| size(region.bytes))
-        .prose("threads: reads + writes", |region| {
-            region.users.iter().map(user).collect::<Vec<_>>().join(", ")
-        })
+        .number(("size", 2), |region| Cell::size(machine::Bytes(region.bytes)))
+        .prose("threads: reads + writes", |region| joined(region.users.iter().map(user), ", "))
         .number("falsely shared lines", |region| region.false_shared_lines.len())
         .table()
 }
@@ -150,58 +142,6 @@ fn kind(kind: RegionKind) -> &'static str {
     }
 }
 
-/// Who shares memory, and who wakes whom.
-pub(super) fn heat_maps(found: &PlaceOutcome, sharing: &Sharing) -> Option<Section> {
-    let numbered = |(index, name): (usize, &String)| format!("{index} {name}");
-    let names: Vec<String> =
-        names(found, sharing).iter().take(THREADS_DRAWN).enumerate().map(numbered).collect();
-    let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
-    let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
-    let sharing = heat_map("place-sharing", " of accesses", &shares, &names);
-    let wakes = wakes.and_then(|wakes| heat_map("place-wakes", " per second", &[wakes], &names));
-    Section::new("sharing-maps", "All pairs of threads")
-        .figure("place-sharing", "Who shares memory", sharing)
-        .figure("place-wakes", "Who wakes whom", wakes)
-        .filled()
-}
-
-fn heat_map(
-    name: &'static str,
-    unit: &'static str,
-    matrices: &[(&str, &SharingMatrix)],
-    names: &[String],
-) -> Option<Drawn> {
-    let cell = |row: usize, column: usize, amount: SharedAmount| MatrixCell {
-        row,
-        column,
-        measure: Measure {
-            ends: Some(amount.interval),
-            doubtful: amount.interval.low <= 0.0 && amount.value > 0.0,
-            ..Measure::exact(amount.value)
-        },
-    };
-    let panel = |(title, matrix): &(&str, &SharingMatrix)| {
-        let places = (0..names.len()).flat_map(|row| (0..names.len()).map(move |column| (row, column)));
-        let cells = places.filter_map(|(row, column)| Some(cell(row, column, matrix.get(row, column)?)));
-        MatrixPanel {
-            title: (*title).to_owned(),
-            rows: names.to_vec(),
-            columns: (0..names.len()).map(|index| index.to_string()).collect(),
-            cells: cells.collect(),
-        }
-    };
-    let chart = MatrixChart {
-        row_label: "thread",
-        column_label: "thread",
-        unit,
-        colours: Colours::Size { least: Some(0.0) },
-        panels: matrices.iter().map(panel).collect(),
-        ..MatrixChart::default()
-    };
-    let reading = "Threads in the order of the profile. Hatched cells are not distinguishable from nothing.";
-    Drawn::of(&chart, name, reading, Table::default())
-}
-
 #[cfg(test)]
 mod tests {
     use record::SharingMatrix;
@@ -215,7 +155,7 @@ mod tests {
         SharedAmount { value, interval: Interval::between(value - 0.1, value + 0.1) }
     }
 
-    /// Threads 0 and 2 write together, 1 wakes 2; the rest is not told from nothing.
+    /// Threads 0 and 2 write together, 1 wakes 2; the rest is not distinguishable from nothing.
     fn found() -> PlaceOutcome {
         let mut found = example(3);
         for (thread, tid) in found.threads.iter_mut().zip([7, 9]) {
@@ -252,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_pairs_are_told_by_name_with_what_and_where_and_nothing_where_nothing_is_known() {
+    fn the_strongest_pairs_are_named_with_what_and_where_and_nothing_where_nothing_is_known() {
         let pairs = strongest_pairs(&found());
         let expected = [
             "wor\u{1b}ker#0 and wor\u{1b}ker#1: 30 % [20, 40] of accesses are to memory that one of them writes; in <b>heap</b> (1 line falsely shared)",

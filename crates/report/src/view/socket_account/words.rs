@@ -1,14 +1,13 @@
 //! What one model says of measured sockets, in words: why each gets what it gets, and what stays undetermined.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
 use models::Misses;
-use models::interconnect::{AccountRow, Alternative, Explanation, Mesh, SocketAccount};
-use record::{SocketVerdict, Sockets};
-use stats::text::{capital, listed};
+use models::interconnect::{AccountRow, Explanation, Mesh, SocketAccount};
+use stats::text::capital;
 
-use crate::interconnect::{by_distance, links, stores_words};
 use crate::number::{self, short};
+use crate::view::socket_words::{self, alternative, by_distance, links, numbered};
 
 /// CPUs named in a sentence; --json has all.
 const CPUS_NAMED: usize = 24;
@@ -17,25 +16,14 @@ const MISSED_PERCENT: f64 = 5.0;
 /// Latencies that differ by less, as a share, are taken as one.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// Why each socket gets what it gets, and what is undetermined.
-pub(crate) fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
-    std::iter::once(why(account)).chain(details(account, sockets)).collect()
-}
-
 /// All but the reason.
-pub(super) fn details(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
-    let sentences = [
-        law(account),
-        degeneracy(account, sockets),
-        unexplained(account),
-        left_over(account),
-        doubt(sockets),
-    ];
+pub(crate) fn details(account: &SocketAccount) -> Vec<String> {
+    let sentences = [law(account), degeneracy(account), unexplained(account), left_over(account)];
     sentences.into_iter().flatten().collect()
 }
 
 /// The reason, by the model of the links.
-pub(super) fn why(account: &SocketAccount) -> String {
+pub(crate) fn why(account: &SocketAccount) -> String {
     match (&account.explanation, &account.graph) {
         (Some(Explanation::Snoops { .. }), Some(_)) => by_snoops(account),
         (Some(Explanation::Levels { levels }), Some(_)) => by_levels(levels),
@@ -45,14 +33,9 @@ pub(super) fn why(account: &SocketAccount) -> String {
 }
 
 fn of_mesh(mesh: &Mesh) -> String {
-    let packages =
-        if mesh.packages == 1 { "one package".to_owned() } else { format!("{} packages", mesh.packages) };
-    let [own, column] = [mesh.base, mesh.column_step].map(short);
-    let row = mesh.row_step.map_or_else(String::new, |step| format!(", {} for each row", short(step)));
-    let remote = mesh.remote.map_or_else(String::new, |ns| format!(", {} of other packages", short(ns)));
-    let (columns, rows) = (mesh.columns, mesh.rows);
     format!(
-        "The nodes are clusters of a die, {columns} by {rows} in each of {packages}: {own} ns of a cluster's own memory, {column} more for each column{row}{remote}. No cluster's own memory is nearer than another's, so clusters are alike."
+        "The nodes are clusters of a die, {}. No cluster's own memory is nearer than another's, so clusters are alike.",
+        socket_words::mesh(mesh, " ns")
     )
 }
 
@@ -61,17 +44,8 @@ fn classes(account: &SocketAccount) -> Vec<(u32, Vec<&AccountRow>)> {
     by_distance(&account.rows, |row| row.eccentricity)
 }
 
-/// "nodes 0 and 3".
 fn nodes(rows: &[&AccountRow]) -> String {
-    let mut nodes: Vec<u32> = rows.iter().filter_map(|row| row.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
-    match names.as_slice() {
-        [] => "no node".to_owned(),
-        [one] => format!("node {one}"),
-        several => format!("nodes {}", listed(several, "and")),
-    }
+    numbered("node", rows.iter().filter_map(|row| row.node).collect::<BTreeSet<u32>>())
 }
 
 fn by_snoops(account: &SocketAccount) -> String {
@@ -99,11 +73,8 @@ fn by_snoops(account: &SocketAccount) -> String {
             nodes(far_rows)
         );
     }
-    let whom = far_rows
-        .iter()
-        .filter_map(|row| Some(format!("{} for {}", row.farthest.first()?, row.node?)))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let whom = far_rows.iter().filter_map(|row| Some(format!("{} for {}", row.farthest.first()?, row.node?)));
+    let whom = number::joined(whom, ", ");
     let triad = |rows: &[&AccountRow]| rows.iter().find_map(|row| row.triad_predicted_mb_per_s);
     let lost = triad(near_rows).zip(triad(far_rows)).map_or_else(String::new, |(fast, slow)| {
         format!(" and get {} less bandwidth", number::percent(1.0 - slow / fast))
@@ -120,11 +91,10 @@ fn by_snoops(account: &SocketAccount) -> String {
 fn by_levels(levels: &[f64]) -> String {
     let Some((own, rest)) = levels.split_first() else { return String::new() };
     let further = rest.iter().zip(1..).map(|(ns, hops)| format!("{} ns over {}", short(*ns), links(hops)));
-    let further: Vec<String> = further.collect();
     format!(
         "A node's own memory takes {} ns at every node: reads do not wait for far nodes, as with a probe filter or a directory. Other memory takes {}.",
         short(*own),
-        further.join(", ")
+        number::joined(further, ", ")
     )
 }
 
@@ -166,52 +136,18 @@ fn law(account: &SocketAccount) -> Option<String> {
     ))
 }
 
-fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
-    let (first, _) = account.degeneracy.split_first()?;
-    let is_measured = account.lines.is_some();
-    let ratio = first.slowest_ns / first.fastest_ns;
-    let reading = |one: &Alternative| {
-        let stores = stores_words(one);
-        let latency = if ratio < 1.0 + ALIKE_SHARE {
-            format!("{} ns", short(one.fastest_ns))
-        } else {
-            format!("{} to {} ns", short(one.fastest_ns), short(one.slowest_ns))
-        };
-        let link = one
-            .hop_round_trip_ns
-            .filter(|_| ratio > 1.0 + ALIKE_SHARE)
-            .map_or_else(String::new, |ns| format!(", {} a link", number::column(ns)));
-        format!("{latency}{link} with {} lines and {stores}", one.outstanding_lines)
-    };
-    let all: Vec<String> = account.degeneracy.iter().map(reading).collect();
-    let mut said = format!(
-        "Bandwidths alone fix lines over latency (C / L), not both: {} give the same triads.",
-        all.join("; ")
-    );
-    said += if is_measured {
-        " Here the latency is measured and the loop allocates, which fixes C; as reads take longer under load than idle, C is at least that."
+fn degeneracy(account: &SocketAccount) -> Option<String> {
+    let all = number::joined(account.degeneracy.iter().map(alternative), "; ");
+    let decided = if account.lines.is_some() {
+        "Here the latency is measured and the loop allocates, which fixes C; as reads take longer under load than idle, C is at least that."
     } else {
-        " A measured latency would decide."
+        "A measured latency would decide."
     };
-    if let Some(longer) = longer_under_load(sockets).filter(|_| is_measured) {
-        let _ = write!(
-            said,
-            " With all CPUs of a node streaming, a read took up to {} times as long as idle.",
-            short(longer)
-        );
-    }
-    Some(said)
-}
-
-/// By what a latency grows at most when others stream.
-fn longer_under_load(sockets: &Sockets) -> Option<f64> {
-    let idle = |node| {
-        let points =
-            sockets.loaded.iter().filter(move |one| one.node == node && one.point.loading.is_empty());
-        points.map(|one| one.point.ns).find(|ns| *ns > 0.0)
-    };
-    let ratios = sockets.loaded.iter().filter_map(|one| Some(one.point.ns / idle(one.node)?));
-    ratios.filter(|ratio| ratio.is_finite() && *ratio > 1.0).reduce(f64::max)
+    (!all.is_empty()).then(|| {
+        format!(
+            "Bandwidths alone fix lines over latency (C / L), not both: {all} give the same triads. {decided}"
+        )
+    })
 }
 
 /// Bandwidths that do not come from latencies.
@@ -234,35 +170,8 @@ fn unexplained(account: &SocketAccount) -> Option<String> {
 
 /// How far the latencies are from the model.
 fn left_over(account: &SocketAccount) -> Option<String> {
-    let size = |misses: Misses| {
-        format!("{:.1} % root mean square, {:.1} % at most", misses.rms_percent, misses.max_percent)
-    };
-    let mut said = String::new();
-    if let Some(latency) = account.latency {
-        let _ = write!(said, "Model error: latencies of own memory {}", size(latency));
-    }
-    if let Some(triad) = account.triad {
-        let start = if said.is_empty() { "Model error:" } else { "," };
-        let _ = write!(said, "{start} triads by {}", size(triad));
-    }
-    (!said.is_empty()).then(|| said + ".")
-}
-
-/// What the measurement itself says of its differences.
-fn doubt(sockets: &Sockets) -> Option<String> {
-    let widest = sockets.equality.iter().map(|of| of.aa_half_width).fold(0.0, f64::max);
-    match sockets.verdict {
-        SocketVerdict::Inconclusive => Some(format!(
-            "Whether the CPUs are alike was undetermined when this was measured{}: differences may be noise.",
-            if widest > 0.0 {
-                format!(" (the same CPU differed from itself by ±{})", number::percent(widest))
-            } else {
-                String::new()
-            }
-        )),
-        SocketVerdict::Alike => {
-            Some("No CPU differed from the others in its own memory when this was measured.".to_owned())
-        }
-        SocketVerdict::Asymmetric => None,
-    }
+    let Misses { rms_percent, max_percent, .. } = account.latency?;
+    Some(format!(
+        "Model error: latencies of own memory {rms_percent:.1} % root mean square, {max_percent:.1} % at most."
+    ))
 }

@@ -5,8 +5,8 @@ use record::{
     HistoryListing, PlaceOutcome, RebootOutcome, Record,
 };
 use report::{
-    FlawList, Page, bill_page, comparison_page, experiment_page, flaws_page, fleet_check_page,
-    fleet_rows_page, guard_baseline_page, guard_page, history_page, place_page, reboots_page,
+    Page, bill_page, comparison_page, experiment_page, flaws_page, fleet_check_page, fleet_rows_page,
+    guard_baseline_page, guard_page, history_page, place_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -53,7 +53,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
-    let flaws = |all| flaws_page(&FlawList { machine: &machine, verdicts: &verdicts, uneven: &uneven, all });
+    let flaws = |all| flaws_page(&machine, &verdicts, &uneven, all);
     vec![
         ("bill", bill_page(&bill)),
         ("bill-suite", bill_page(&suite)),

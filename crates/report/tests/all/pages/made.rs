@@ -8,10 +8,7 @@ use models::tsc;
 use record::{
     BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
 };
-use report::{
-    DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, SelftestReport, ToggleState,
-    ToggleValue,
-};
+use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
@@ -63,10 +60,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
 
 /// What stands in files for other programs.
 pub(super) fn exports() -> Vec<(&'static str, String)> {
-    vec![
-        ("export-record-csv", report::results_page(&thinned(&sample_record(2))).csv().swap_remove(0).1),
-        ("export-metrics", metrics()),
-    ]
+    vec![("export-metrics", metrics())]
 }
 
 /// What a watch tells a scraper.
@@ -156,13 +150,8 @@ fn selftest() -> Page {
         without: vec!["huge pages: the pool is empty".to_owned()],
     };
     let between_runs = reach_of_runs();
-    report::selftest_page(&SelftestReport {
-        found: &found,
-        between_runs: &between_runs,
-        failures: &["4 cells differ".to_owned()],
-        blind_spots: &["no counters of the core".to_owned()],
-        elapsed_s: 31.0,
-    })
+    let [failures, spots] = ["4 cells differ", "no counters of the core"].map(|line| [line.to_owned()]);
+    report::selftest_page(&found, &between_runs, &failures, &spots, 31.0)
 }
 
 /// One that can be switched, one for `ab` alone, one that never is, and one of which nothing is known.

@@ -16,8 +16,3 @@ use record::Record;
 fn html(record: &Record, account: Option<&SocketAccount>) -> String {
     report::check_up_page(record, Some("run/record.json"), account).html()
 }
-
-/// All results of a record.
-fn csv(record: &Record) -> String {
-    report::results_page(record).csv().swap_remove(0).1
-}

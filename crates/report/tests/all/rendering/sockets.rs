@@ -4,9 +4,9 @@ use models::interconnect::{Explanation, Matrix, MeasuredSocket, SocketAccount, U
 use record::{NodeBandwidth, Record, Sockets};
 use report::{Terminal, check_up_page};
 
+use super::html;
 use super::markup::check_html;
 use super::sample::{of_clusters, of_known, of_latencies, of_one_node};
-use super::{csv, html};
 
 /// The page stays below this; the other sections are empty here.
 const LIMIT_BYTES: usize = 260_000;
@@ -148,42 +148,28 @@ fn one_node_gets_its_table_and_no_empty_picture() {
 }
 
 #[test]
-fn a_simulation_draws_the_same_figures() {
+fn a_simulation_draws_the_same_graph() {
     let machine: models::interconnect::SocketMachine = models::known("x6440-8380").expect("a known machine");
     let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), None);
     let page = report::linked_sockets_page(&run.expect("it runs")).html();
-    assert!(has_figure(&page, "socket-links") && has_figure(&page, "socket-latency"));
+    assert!(has_figure(&page, "socket-links"));
     check_html(&page);
 }
 
 #[test]
-fn the_check_up_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
-    let told = |sockets: Option<Sockets>| {
+fn the_check_up_shows_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
+    let shown = |sockets: Option<Sockets>| {
         check_up_page(&Record { sockets, ..Record::default() }, None, None)
             .terminal(Terminal::default(), true)
     };
-    let blade = told(Some(of_known("x6440-8380")));
-    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes    own memory"), "{blade}");
-    let many = told(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
+    let blade = shown(Some(of_known("x6440-8380")));
+    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes  own memory"), "{blade}");
+    let many = shown(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
     assert!(many.contains("alike: 16 CPUs in their own memory, latency within ±0 %"), "{many}");
-    let one = told(Some(of_one_node()));
+    let one = shown(Some(of_one_node()));
     assert!(one.contains("undetermined: latency: the same") && !one.contains("nodes  "), "{one}");
-    assert!(!told(None).contains("Sockets"));
+    assert!(!shown(None).contains("Sockets"));
     for text in [blade, many, one] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
-}
-
-#[test]
-fn every_number_of_the_blade_is_a_row_of_the_csv() {
-    let sockets = of_known("x6440-8380");
-    let numbers = sockets.latency.len()
-        + sockets.bandwidth.len()
-        + sockets.concurrency.len()
-        + sockets.scaling.len()
-        + sockets.equality[0].rows.len();
-    let text = csv(&Record { sockets: Some(sockets), ..Record::default() });
-    let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(fields.len(), numbers + 1);
-    assert!(fields.iter().all(|count| *count == fields[0]), "{text}");
 }

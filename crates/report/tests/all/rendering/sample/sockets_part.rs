@@ -142,7 +142,7 @@ fn scaling(package: u32, single: f64) -> [PackageScaling; 3] {
     })
 }
 
-/// Two CPUs of one node: nothing but the table can be told.
+/// Two CPUs of one node: nothing but the table can be shown.
 pub(crate) fn of_one_node() -> Sockets {
     let mut sockets = of_latencies(&[vec![95.0, 95.4]], &[0, 1]);
     let second = SocketSubject { cpu: CpuId(1), ..sockets.subjects[0].clone() };

@@ -1,7 +1,6 @@
 //! A link graph as a picture: nodes coloured by how far their farthest node is, each with what its reads take.
 
 use std::f64::consts::TAU;
-use std::fmt::Write;
 
 use models::interconnect::Graph;
 
@@ -123,7 +122,7 @@ fn layout(graph: &Graph) -> Layout {
     };
     let radius = (nodes as f64 * node_radius * APART / TAU).max(130.0);
     let (left, top) = (MARGIN + SIDE, MARGIN + HEAD);
-    let at: Vec<(f64, f64)> = places(graph)
+    let at: Vec<(f64, f64)> = places(nodes)
         .into_iter()
         .map(|(x, y)| (left + radius * (1.0 + x), top + radius * (1.0 + y)))
         .collect();
@@ -137,58 +136,17 @@ fn layout(graph: &Graph) -> Layout {
     }
 }
 
-/// Two nodes side by side, four as on a board, else in a ring on which linked nodes are near each other; from -1 to 1.
-fn places(graph: &Graph) -> Vec<(f64, f64)> {
-    const PAIR: [(f64, f64); 2] = [(-0.8, -0.8), (0.8, -0.8)];
+/// Two nodes side by side, four as on a board, else in a ring; from -1 to 1.
+fn places(nodes: usize) -> Vec<(f64, f64)> {
     const BOARD: [(f64, f64); 4] = [(-0.8, -0.8), (0.8, -0.8), (-0.8, 0.8), (0.8, 0.8)];
-    let nodes = graph.nodes();
-    match nodes {
-        2 => return PAIR.to_vec(),
-        4 => return BOARD.to_vec(),
-        _ => {}
-    }
-    let mut at = vec![(0.0, 0.0); nodes];
-    for (seat, node) in seats(graph).into_iter().enumerate() {
+    let on_ring = |seat: usize| {
         let angle = TAU * (seat as f64 / nodes as f64 - 0.25);
-        at[node] = (angle.cos(), angle.sin());
-    }
-    at
-}
-
-/// The order around the ring: pairs change places as long as the links get shorter.
-fn seats(graph: &Graph) -> Vec<usize> {
-    /// Enough for the rings and ladders that boards are; a picture needs no more.
-    const PASSES: usize = 12;
-    let nodes = graph.nodes();
-    let links = graph.links();
-    let mut seat_of: Vec<usize> = (0..nodes).collect();
-    let length = |seat_of: &[usize]| -> usize {
-        let around = |a: usize, b: usize| a.abs_diff(b).min(nodes - a.abs_diff(b));
-        links.iter().map(|&[from, to]| around(seat_of[from], seat_of[to])).sum()
+        (angle.cos(), angle.sin())
     };
-    let mut best = length(&seat_of);
-    for _ in 0..PASSES {
-        let before = best;
-        for one in 0..nodes {
-            for other in one + 1..nodes {
-                seat_of.swap(one, other);
-                let now = length(&seat_of);
-                if now < best {
-                    best = now;
-                } else {
-                    seat_of.swap(one, other);
-                }
-            }
-        }
-        if best == before {
-            break;
-        }
+    match nodes {
+        2 | 4 => BOARD[..nodes].to_vec(),
+        _ => (0..nodes).map(on_ring).collect(),
     }
-    let mut seats = vec![0; nodes];
-    for (node, seat) in seat_of.into_iter().enumerate() {
-        seats[seat] = node;
-    }
-    seats
 }
 
 pub(crate) fn draw(picture: &GraphPicture, name: &str) -> Svg {
@@ -214,13 +172,10 @@ fn legend(svg: &mut Svg, picture: &GraphPicture, x: f64) {
     for (index, class) in picture.classes().into_iter().enumerate() {
         let y = 50.0 + ROW * index as f64;
         svg.rectangle((x, y), (14.0, 14.0), &format!("fill=\"{}\" rx=\"3\"", series_colour(index)));
-        let links = if class == 1 { "1 link".to_owned() } else { format!("{class} links") };
+        let links = number::count(class as usize, "link");
         svg.text((x + 22.0, y + 11.5), "ink", Anchor::Start, &format!("{links} to the farthest"));
-        let of = || far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
-        let mut who = of().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
-        if of().count() > NAMES_MAX {
-            let _ = write!(who, " and {} more", of().count() - NAMES_MAX);
-        }
+        let of = far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
+        let who = number::first_few(&of.collect::<Vec<_>>(), NAMES_MAX);
         svg.text((x + 22.0, y + 27.0), "dim small", Anchor::Start, &who);
     }
 }
@@ -242,8 +197,7 @@ fn title(picture: &GraphPicture, node: usize) -> String {
     let name = &picture.names[node];
     let Some(reads) = &picture.reads else { return format!("node {name}") };
     let of = |home: usize| Some(format!("{} in {}", picture.names[home], reads.text(node, home)?));
-    let all: Vec<String> = (0..picture.graph.nodes()).filter_map(of).collect();
-    format!("node {name}: reads {}", all.join(", "))
+    format!("node {name}: reads {}", number::joined((0..picture.graph.nodes()).filter_map(of), ", "))
 }
 
 #[cfg(test)]
@@ -280,16 +234,6 @@ mod tests {
         let reads = Reads { unit: "ns".to_owned(), measured: rows.clone(), predicted: rows };
         let svg = drawn(&GraphPicture { reads: Some(reads), ..picture(3, &[[0, 1], [1, 2]]) });
         assert!(svg.contains("<title>node 1: reads 0 in 102 ns (102), 1 in 120 ns (120)</title>"), "{svg}");
-    }
-
-    #[test]
-    fn a_ladder_is_seated_so_that_its_sides_are_neighbours() {
-        let links = [[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
-        let graph = Graph::of_links(8, &links).expect("a graph");
-        let seats = seats(&graph);
-        let seat = |node: usize| seats.iter().position(|one| *one == node).expect("seated");
-        let around = |[a, b]: [usize; 2]| seat(a).abs_diff(seat(b)).min(8 - seat(a).abs_diff(seat(b)));
-        assert!(links.into_iter().map(around).sum::<usize>() <= 14, "{seats:?}");
     }
 
     #[test]
