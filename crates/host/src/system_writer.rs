@@ -47,9 +47,7 @@ pub enum Target {
     },
     /// Bits of a model-specific register of one CPU; the value is hexadecimal, masked.
     Msr {
-        /// The CPU.
         cpu: u32,
-        /// The register.
         register: u32,
         /// The bits that are read and written; all others keep what they have.
         mask: u64,
@@ -65,9 +63,7 @@ pub enum Target {
     },
     /// The CPUs a thread may use, as a list. A thread that ended is not found, whoever has its number now.
     Task {
-        /// Its process.
         process: u32,
-        /// The thread.
         thread: u32,
         /// When the thread started, in clock ticks since boot.
         start_ticks: u64,
@@ -121,7 +117,6 @@ pub enum SystemWriterError {
     Write {
         /// What was to be written.
         target: Target,
-        /// The value.
         value: String,
         /// What the kernel said.
         source: io::Error,

@@ -35,7 +35,6 @@ impl Default for Effort {
 pub struct Answer {
     /// The smallest unit of each thread.
     pub unit_of: Vec<usize>,
-    /// Its value.
     pub value: f64,
     /// Placements that were tried.
     pub tried: u64,

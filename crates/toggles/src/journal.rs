@@ -54,7 +54,6 @@ pub struct FileAffinity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskGroup {
-    /// The CPUs.
     pub cpus: String,
     /// The threads, as `PROCESS/THREAD@START`, with blanks between; START is in clock ticks since boot.
     pub threads: String,
@@ -70,7 +69,6 @@ impl TaskGroup {
         groups.into_iter().map(|(cpus, threads)| Self { cpus, threads: threads.join(" ") }).collect()
     }
 
-    /// The threads.
     pub(crate) fn thread_ids(&self) -> impl Iterator<Item = ThreadId> {
         self.threads.split_whitespace().filter_map(parse_thread)
     }
@@ -105,7 +103,6 @@ pub struct Affinities {
 /// A thread, by its numbers and when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId {
-    /// Its process.
     pub process: u32,
     /// Its number.
     pub thread: u32,

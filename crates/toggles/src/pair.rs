@@ -8,7 +8,6 @@ use crate::{Change, Consent, Refusal, Switch, SwitchError, SystemState, Toggle, 
 /// A toggle with two of its values.
 #[derive(Clone)]
 pub struct Pair {
-    /// The toggle.
     pub toggle: &'static dyn Toggle,
     /// The baseline, and what it is compared with.
     pub values: [Value; 2],
@@ -35,9 +34,7 @@ pub enum PairError {
     /// Both values are the same.
     #[error("{toggle} is {value} in both states; name another value: {toggle}={choices}")]
     Same {
-        /// The toggle.
         toggle: &'static str,
-        /// The value.
         value: String,
         /// What else there is.
         choices: String,

@@ -24,18 +24,13 @@ pub enum PinError {
     Gone(u32),
     /// The kernel does not let us.
     #[error("process {process} belongs to another user: run sidestep as that user, or as root")]
-    NotOurs {
-        /// The process.
-        process: u32,
-    },
+    NotOurs { process: u32 },
     /// None of the CPUs is one that the thread may use.
     #[error(
         "thread {thread} of process {process} may not use CPUs {cpus}: its cpuset holds none of them; see /proc/{process}/cpuset"
     )]
     OutsideCpuset {
-        /// The process.
         process: u32,
-        /// The thread.
         thread: u32,
         /// What was asked for.
         cpus: String,
@@ -62,7 +57,6 @@ pub struct PinIntent<'a> {
 /// A thread as a look found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// The thread.
     pub thread: Followed,
     /// True if it had or chose CPUs of its own.
     pub is_apart: bool,

@@ -64,7 +64,6 @@ pub(crate) enum Place {
     Msr(u32),
     /// A 32-bit word of a PCI function of every AMD node (device 18h plus the node's number).
     AmdNode {
-        /// The function.
         function: u32,
         /// Offset in bytes.
         offset: u32,

@@ -31,7 +31,6 @@ pub enum Fate {
 /// One entry and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// The entry.
     pub entry: Entry,
     /// What became of it.
     pub fate: Fate,

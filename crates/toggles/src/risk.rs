@@ -68,7 +68,6 @@ pub enum Refusal {
     /// A flag is missing.
     #[error("{toggle} ({class}) {reason}; add {flag} if that is acceptable")]
     Consent {
-        /// The toggle.
         toggle: &'static str,
         /// Its risk class.
         class: &'static str,
@@ -80,7 +79,6 @@ pub enum Refusal {
     /// It is never made.
     #[error("{toggle} (S4) is never switched: {reason}")]
     Never {
-        /// The toggle.
         toggle: &'static str,
         /// Why.
         reason: String,

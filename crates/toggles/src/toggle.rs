@@ -166,7 +166,6 @@ pub enum SwitchError {
     /// The toggle cannot be used here.
     #[error("{toggle} cannot be switched here: {reason}{remedy}")]
     Unavailable {
-        /// The toggle.
         toggle: &'static str,
         /// Why.
         reason: String,
@@ -176,7 +175,6 @@ pub enum SwitchError {
     /// It has no such value here.
     #[error("{toggle} has no value {value:?} here; choose among {choices}")]
     NoSuchValue {
-        /// The toggle.
         toggle: &'static str,
         /// What was asked for.
         value: String,

@@ -88,7 +88,6 @@ pub enum ChildError {
     /// It could not be started.
     #[error("cannot start {program}: {source}; check its name, PATH and permissions")]
     Start {
-        /// The program.
         program: String,
         /// What the operating system said.
         source: io::Error,
@@ -99,7 +98,6 @@ pub enum ChildError {
     /// It was started and cannot be followed.
     #[error("cannot wait for {program}: {source}")]
     Wait {
-        /// The program.
         program: String,
         /// What the operating system said.
         source: io::Error,

@@ -35,7 +35,6 @@ pub enum NodeMemoryError {
         "memory of node {node} may not be had: {source}; a cpuset (cpuset.mems) or container may forbid it"
     )]
     Forbidden {
-        /// The node.
         node: NodeId,
         /// What the kernel said.
         source: io::Error,
@@ -45,7 +44,6 @@ pub enum NodeMemoryError {
         "node {node} has {left} to be had, too little for {asked} that are bound to it; free memory there"
     )]
     Full {
-        /// The node.
         node: NodeId,
         /// What is free or at once to be had.
         left: Bytes,

@@ -70,7 +70,6 @@ fn parent_of(root: &Root, pid: u32) -> Option<u32> {
 pub struct ThreadState {
     /// Its process.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// CPU time since it began, in nanoseconds; `None` on a kernel without scheduler statistics.
     pub cpu_ns: Option<u64>,
@@ -122,7 +121,6 @@ pub struct ProcessId {
 /// One thread of a process that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
-    /// Its process.
     pub process: ProcessId,
     /// The process that started its process, or who took that one's place.
     pub parent: u32,

@@ -8,7 +8,6 @@ use std::io::{self, Read, Write};
 
 use crate::answer::number;
 
-/// The device.
 const DEVICE: &str = "/dev/cpu_dma_latency";
 /// The same as C text, for the child between fork and exec.
 const DEVICE_C: &std::ffi::CStr = c"/dev/cpu_dma_latency";

@@ -328,7 +328,6 @@ fn speculation_now(kind: Speculation) -> Option<&'static str> {
     speculation(kind).ok().map(|state| if state.stopped { "on" } else { "off" })
 }
 
-/// The nodes with memory.
 fn nodes_with_memory(system: &SystemState) -> Vec<NodeId> {
     let nodes = system.machine.topology.nodes.iter();
     nodes.filter(|node| node.memory_bytes.is_some_and(|bytes| bytes.0 > 0)).map(|node| node.id).collect()

@@ -36,7 +36,6 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The stack pointer.
     pub fn stack_pointer(&self) -> u64 {
         self.general[4]
     }
@@ -60,7 +59,6 @@ pub struct RegisterSample {
 /// What is seen of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// A sample.
     Sample(RegisterSample),
     /// A thread has a name; with `exec` its process is another program from now on.
     Named {
@@ -68,7 +66,6 @@ pub enum Observation {
         pid: u32,
         /// The thread.
         tid: u32,
-        /// The name.
         name: String,
         /// The program is new.
         exec: bool,

@@ -14,7 +14,6 @@ const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
 /// SECCOMP_MODE_FILTER, include/uapi/linux/seccomp.h, as `Seccomp` of proc_pid_status(5) shows it.
 const FILTERED: &str = "2";
-/// The setting.
 const SETTING: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// Why `perf_event_open` is refused.
