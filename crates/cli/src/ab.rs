@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clock::TickRate;
-use experiments::ab::command_subject::{CommandSubject, Program};
+use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
+use experiments::program::Program;
 use host::live::{self, ChildOutput, Pinned, write_atomically};
 use machine::CpuId;
 use record::{Ended, ExperimentOutcome, Failures};

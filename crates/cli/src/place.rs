@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use experiments::ab::command_subject::{HowToRun, Program};
+use experiments::ab::command_subject::HowToRun;
 use experiments::ab::metric::Metric;
 use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms;
-use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::arms::{self, FACTORS};
+use experiments::place::outcome::{Setting, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
+use experiments::program::Program;
 use host::arch::no_decoder;
 use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::{CpuSet, Topology, shell_word};

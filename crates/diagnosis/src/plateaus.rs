@@ -1,4 +1,4 @@
-//! Plateaus: latencies at which a surface rests while the block grows, each one a level of the hierarchy.
+//! Plateaus: latencies at which a surface rests while the block grows, each one a level of the hierarchy, and the edge at which each ends.
 //!
 //! A level shows as a run of blocks with nearly the same latency, in one column at least. The line column alone may pass
 //! through a small level without resting, since the knee before and the knee behind meet there; at larger strides the knees
@@ -6,7 +6,7 @@
 //! run takes its neighbours in, so that a TLB miss (a third to a half on top of an L2 hit) makes no level of its own.
 
 use record::Quality;
-use stats::Order;
+use stats::{Interval, Order};
 
 use crate::column::{Columns, Point};
 
@@ -35,6 +35,19 @@ const MEMORY_RATIO: f64 = 3.0;
 
 /// A run of this many cells in all columns is a level; with a single column two have to do.
 const LIGHTEST_LEVEL: usize = 3;
+
+/// Blocks this many times the last cache reach memory.
+pub(crate) const MEMORY_BEYOND: f64 = 2.0;
+
+/// A block fits while its latency has gone less than this far from its level to the next.
+const FITS_BELOW: f64 = 0.5;
+
+/// One edge is at most this wide: from the last block that rests to the middle of the rise. Measured edges span a factor of
+/// 1.5 to 2.7, the widest of a second level that base pages fill unevenly.
+pub(crate) const WIDEST_EDGE: f64 = 4.0;
+
+/// A jump from below this to above its complement is complete: nothing inside it tells where the size lies.
+const COMPLETE_JUMP: f64 = 0.15;
 
 /// Latencies of the plateaus, ascending.
 pub(crate) fn plateaus(columns: &Columns) -> Vec<f64> {
@@ -106,4 +119,74 @@ fn core_of(cells: &[f64], centre: f64) -> f64 {
     const CORE_RATIO: f64 = 1.2;
     let near: Vec<f64> = cells.iter().copied().filter(|cell| ratio(*cell, centre) < CORE_RATIO).collect();
     if near.is_empty() { centre } else { middle(&near) }
+}
+
+/// Smallest and largest block of the line column that rest at this latency; those in several states tell nothing.
+pub(crate) fn rest(line: &[Point], ns: f64) -> Option<[f64; 2]> {
+    let steady = line.iter().filter(|point| point.quality != Quality::Unstable);
+    let mut near = steady.filter(|point| point.ns < ns * EDGE_RATIO && point.ns > ns / EDGE_RATIO);
+    let first = near.next()?;
+    let last = near.next_back().unwrap_or(first);
+    Some([first, last].map(|point| point.block_bytes as f64))
+}
+
+/// A capacity with its bounds in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Size {
+    pub(crate) bytes: f64,
+    pub(crate) interval: Interval,
+}
+
+impl Size {
+    /// False if the level of latency `here` is left so much earlier that another one may lie between.
+    pub(crate) fn is_one_edge(&self, line: &[Point], here: f64) -> bool {
+        rest(line, here).is_none_or(|[_, end]| self.bytes <= WIDEST_EDGE * end)
+    }
+
+    /// Blocks up to this come from the level: its lower bound, or half of the size where the bound is far below.
+    pub(crate) fn surely_inside(&self) -> f64 {
+        self.interval.low.max(self.bytes / MEMORY_BEYOND)
+    }
+
+    /// Blocks above this come from the next level: the upper bound, or twice the size where the bound is far above.
+    pub(crate) fn surely_beyond(&self) -> f64 {
+        self.interval.high.min(self.bytes * MEMORY_BEYOND)
+    }
+}
+
+/// Capacity of the level of latency `here`: between the last block of the line column that fits and the first that does
+/// not. The split is where fewest blocks contradict it, so that one disturbed cell does not move it. The bounds are the
+/// nearest blocks that decide: those in several states, or with the threshold inside their interval, tell nothing.
+/// `reached` is a block known to come from beyond all caches.
+pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -> Option<Size> {
+    let share = |ns: f64| (ns - here) / (next - here);
+    let progress = |point: &Point| share(point.ns);
+    let fits: Vec<bool> = line.iter().map(|point| progress(point) < FITS_BELOW).collect();
+    let contradictions = |split: usize| {
+        fits[..split].iter().filter(|fit| !**fit).count() + fits[split..].iter().filter(|fit| **fit).count()
+    };
+    let split = (1..line.len()).min_by_key(|split| contradictions(*split))?;
+    let one_sided = fits[split..].iter().all(|fit| *fit) || !fits[..split].contains(&true);
+    if one_sided || contradictions(split) * 4 > line.len() {
+        return None;
+    }
+    let (last, first) = (&line[split - 1], &line[split]);
+    let steady = |point: &&Point| point.quality != Quality::Unstable;
+    let surely_fits = |point: &&Point| steady(point) && share(point.interval.high) < FITS_BELOW;
+    let surely_left = |point: &&Point| steady(point) && share(point.interval.low) >= FITS_BELOW;
+    let block = |point: &Point| point.block_bytes as f64;
+    let low = line[..split].iter().rfind(surely_fits).unwrap_or(&line[0]);
+    let largest = block(line.last()?);
+    let high =
+        line[split..].iter().find(surely_left).map_or_else(|| reached.unwrap_or(0.0).max(largest), block);
+    let interval = Interval { low: block(low), high };
+    let (before, after) = (progress(last), progress(first));
+    let complete = before < COMPLETE_JUMP && after > 1.0 - COMPLETE_JUMP;
+    let bytes = if complete || after <= before {
+        block(last)
+    } else {
+        let share = ((FITS_BELOW - before) / (after - before)).clamp(0.0, 1.0);
+        block(last) * (block(first) / block(last)).powf(share)
+    };
+    Some(Size { bytes, interval })
 }

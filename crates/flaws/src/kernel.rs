@@ -2,8 +2,8 @@
 
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
-use crate::architecture::foreign;
 use crate::cpu_range::{Membership, among};
+use crate::presence::foreign;
 use crate::wording::{SysfsStatus, spoken};
 use crate::{Architecture, Flaw};
 

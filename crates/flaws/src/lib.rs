@@ -4,7 +4,6 @@
 //! gives the same verdicts, on the machine itself, from a recording or from a year-old record.
 #![forbid(unsafe_code)]
 
-mod architecture;
 mod catalogue;
 mod cpu_range;
 mod entry;
@@ -21,13 +20,12 @@ mod time;
 mod uneven;
 mod wording;
 
-pub use architecture::Architecture;
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
 pub use entry::{
-    AppliedBy, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease, Kind, Means,
-    MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState, Switch,
-    TaskStatus, Wording, Workaround,
+    AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
+    Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
+    Switch, TaskStatus, Wording, Workaround,
 };
 pub use gate::{GateReason, Norm, NormError, unmet};
 pub use judge::judge;

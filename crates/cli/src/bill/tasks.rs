@@ -4,9 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use experiments::ab::command_subject::{HowToRun, Program};
+use experiments::ab::command_subject::HowToRun;
 use experiments::ab::metric::Metric;
 use experiments::bill::ProgramFacts;
+use experiments::program::Program;
 use experiments::workload::prepare;
 use host::live::{ChildOutput, cache_folder};
 use record::Better;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms::{ArmPlan, Arms, OS};
+use experiments::place::arms::{ArmPlan, Arms, FACTORS, OS};
 use experiments::place::arrangement::Arrangement;
 use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
-use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::outcome::{Setting, nothing_tried, outcome};
 use experiments::place::thread_table::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, PerfError, ThreadError, pending_signal, start_thread};

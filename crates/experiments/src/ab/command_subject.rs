@@ -1,6 +1,5 @@
 //! A user's program as the subject: run once per trial, charged by the kernel, never trusted.
 
-use std::ffi::OsString;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,36 +13,13 @@ use super::drift_probe::DriftProbe;
 use super::metric::{Metric, StreamCounts};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
-use crate::failed_run::how_it_failed;
+use crate::program::{Program, how_it_failed};
 use crate::workload::Prepared;
 
 /// The rows of what a program takes, as the sentence names them.
 pub(super) const METRIC: &str = "metric";
 pub(super) const WALL_TIME: &str = "wall time";
 pub(super) const CPU_TIME: &str = "CPU time";
-
-/// What is run.
-#[derive(Debug, Clone)]
-pub struct Program {
-    /// Program and arguments.
-    pub words: Vec<OsString>,
-    /// Variables beside those of this process.
-    pub environment: Vec<(OsString, OsString)>,
-}
-
-impl Program {
-    /// Without variables of its own.
-    pub fn of(words: Vec<OsString>) -> Self {
-        Self { words, environment: Vec::new() }
-    }
-
-    /// Ready to be started.
-    pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).envs(self.environment.iter().cloned());
-        command
-    }
-}
 
 /// How it is run.
 #[derive(Debug, Clone, Default)]
@@ -330,6 +306,8 @@ fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use host::live::ProcessSetting;
     use regex::bytes::Regex;
     use stats::Arm;

@@ -7,12 +7,10 @@ use record::{
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
 use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
+pub use super::sentence::TWO_PROGRAMS;
 use super::sentence::{headline, sentence};
 use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Trial, TrialSet};
 use super::trial_log::TrialLog;
-
-/// The treatment where two programs take turns.
-pub const TWO_PROGRAMS: &str = "two programs";
 
 /// Words for the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,8 +5,9 @@ use stats::text::points_in_words;
 use stats::{FEWEST_PAIRS, Interval, Verdict};
 
 use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
-use super::outcome::TWO_PROGRAMS;
 
+/// The treatment where two programs take turns.
+pub const TWO_PROGRAMS: &str = "two programs";
 /// The rows of a program that may be its headline; faults and switches stand in the table.
 pub(super) const HEADLINES_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
 /// From this ratio on, "times as slow" reads better than percent.

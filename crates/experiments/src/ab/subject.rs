@@ -1,6 +1,7 @@
 //! What an experiment is made around, seen from its log: rows, guards, one trial at a time.
 
 use record::Better;
+use serde::{Deserialize, Serialize};
 use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, lopsided_p, quad_means};
 
 /// A block is a pass through all cells and its mirror image: of one toggle a quad, made of two pairs.
@@ -31,6 +32,29 @@ impl RowSpec {
     /// True if no toggle can touch it.
     pub fn is_control(&self) -> bool {
         self.moved_by.is_empty()
+    }
+}
+
+/// A row as a journal keeps it: what of it the judgement needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptRow {
+    /// What it is called.
+    pub name: String,
+    /// `probe`, `control` or `program`.
+    pub group: String,
+    /// Unit of its values.
+    pub unit: String,
+    /// Which direction is the good one.
+    pub better: Better,
+    /// True if what is compared should not touch it.
+    pub control: bool,
+}
+
+impl From<&RowSpec> for KeptRow {
+    fn from(spec: &RowSpec) -> Self {
+        let RowSpec { name, group, unit, better, .. } = spec.clone();
+        Self { name, group, unit, better, control: spec.is_control() }
     }
 }
 

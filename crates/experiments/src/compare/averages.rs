@@ -7,7 +7,8 @@ use record::ComparisonAverage;
 use stats::{Interval, Knowledge};
 
 use super::CompareError;
-use super::rows::{Judged, as_percent};
+use super::difference::as_percent;
+use super::rows::Judged;
 
 /// Level of the interval of the geometric mean.
 const LEVEL: f64 = 0.95;

@@ -1,64 +1,15 @@
 //! From matched tests to judged rows.
 
 use record::{Better, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, UnmatchedTest};
-use stats::{Comparison, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
+use stats::{Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
 use super::configuration::TestRow;
-use super::difference::{Side, difference};
+use super::difference::{Cost, Gathered, Side, as_percent, costs_of_replicates, rounded};
 use super::runs::CostsOfRuns;
-use super::{CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
+use super::{CompareError, Configuration, Coordinates, Options, SourceKind, Test, runs};
 
-/// Percentages in documents have this many decimals: enough for any that is printed.
-const PERCENT_DECIMALS: f64 = 1e4;
 /// How seldom unchanged controls may cast doubt on a comparison of records, in which then nothing is claimed.
 const DOUBT: f64 = 0.01;
-/// Probabilities in documents have this many.
-const PROBABILITY_DECIMALS: f64 = 1e6;
-
-/// What is compared in one row: the values of both sides, run by run, in one quantity.
-pub(super) struct Gathered<'t> {
-    pub(super) row: TestRow<'t>,
-    pub(super) candidate: String,
-    unit: String,
-    pub(super) better: Better,
-    pub(super) sides: [Vec<Sample>; 2],
-    /// Earlier runs; `None` for one that lacks the row.
-    pub(super) history: Vec<Option<Sample>>,
-}
-
-impl Gathered<'_> {
-    /// The margin in percent.
-    pub(super) fn declared_percent(&self, options: &Options) -> f64 {
-        options.margin_percent.unwrap_or(self.row.test.weight.margin_percent())
-    }
-
-    /// The same in cycles of the core, where every run of both sides knows them.
-    fn in_core_cycles(self) -> Self {
-        let all = self.sides.iter().flatten().all(|sample| sample.core_cycles.is_some());
-        if !all {
-            return self;
-        }
-        let convert = |sample: &Sample| runs::in_core_cycles(sample, self.better);
-        Self {
-            unit: "cycles".to_owned(),
-            sides: self.sides.each_ref().map(|side| side.iter().filter_map(convert).collect()),
-            history: self.history.iter().map(|sample| sample.as_ref().and_then(convert)).collect(),
-            better: Better::Lower,
-            ..self
-        }
-    }
-}
-
-/// What a row's two sides differ by, and how that is known.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Cost {
-    /// The candidate's cost over the baseline's; `None` where their spread is not known.
-    pub(super) comparison: Option<Comparison>,
-    pub(super) standard_error: Option<f64>,
-    pub(super) q: Option<f64>,
-    pub(super) knowledge: Knowledge,
-}
-
 /// A row before the controls were judged.
 struct Draft {
     row: ComparisonRow,
@@ -229,23 +180,6 @@ fn check_pairs(row: &Gathered<'_>, options: &Options) -> Result<(), CompareError
     Ok(())
 }
 
-/// Of replicates from elsewhere, each row by itself and all rows one family.
-fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost> {
-    let found: Vec<Option<Comparison>> = gathered
-        .iter()
-        .map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better, options.paired))
-        .collect();
-    let p_values: Vec<f64> = found.iter().flatten().map(|one| one.p).collect();
-    let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
-    let cost = |comparison: Option<Comparison>| Cost {
-        comparison,
-        standard_error: comparison.and_then(|one| one.standard_error()),
-        q: comparison.and_then(|_| adjusted.next()),
-        knowledge: Knowledge::None,
-    };
-    found.into_iter().map(cost).collect()
-}
-
 /// A row without verdict; `None` if a side holds nothing.
 fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft> {
     let (test, better) = (gathered.row.test, gathered.better);
@@ -340,13 +274,4 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
         class: draft.class,
         row: draft.row,
     }
-}
-
-/// A percentage as documents hold it.
-pub(super) fn as_percent(value: f64) -> f64 {
-    (value * PERCENT_DECIMALS).round() / PERCENT_DECIMALS
-}
-
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * PROBABILITY_DECIMALS).round() / PROBABILITY_DECIMALS
 }

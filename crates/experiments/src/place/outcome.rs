@@ -3,7 +3,7 @@
 use record::{Better, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
-use super::arms::{ArmPlan, Arms, BEST, OS_AGAIN, is_tried};
+use super::arms::{ArmPlan, Arms, BEST, FACTORS, OS_AGAIN, is_tried};
 use super::decision::Busy;
 use crate::ab::outcome::{aa_control, aa_row, counts, failures, raw};
 use crate::ab::{GuardSpec, RowSpec, TrialLog};
@@ -14,8 +14,6 @@ use stats::Factors;
 const RECOMMENDED_Q: f64 = 0.02;
 /// Predictions are printed in whole percents.
 const PREDICTED_STEP_PERCENT: f64 = 1.0;
-/// Factors of a design with four cells.
-pub const FACTORS: usize = 2;
 
 /// What is known before the first arm is run.
 #[derive(Debug, Clone, PartialEq, Default)]

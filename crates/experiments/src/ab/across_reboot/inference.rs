@@ -9,10 +9,11 @@ use record::{ArmFact, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, Reboo
 use stats::{Arm, Comparison, Guard, guarded_passes, median, median_absolute_deviation, two_levels};
 
 use super::facts::{BootFacts, unsteady};
-use super::journal::{BootTrial, Fate, Journal, JournalRow, Phase, Visit, letter};
+use super::journal::{BootTrial, Fate, Journal, Phase, Visit, letter};
 use super::plan::FEWEST_BOOTS;
 use super::sentence::{headline, sentence};
 use crate::ab::judged_rows::{Sides, as_cost, draft, judge, percent};
+use crate::ab::subject::KeptRow;
 
 /// A control further from the median boot than so many deviations is told.
 const FAR_IN_DEVIATIONS: f64 = 5.0;
@@ -38,7 +39,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     let boots: Vec<Boot<'_>> = journal.counted().map(|visit| boot(visit, journal)).collect();
     let mut notes = Vec::new();
     let mut of_family = |is_control: bool| {
-        let family: Vec<(usize, &JournalRow)> =
+        let family: Vec<(usize, &KeptRow)> =
             journal.rows.iter().enumerate().filter(|(_, row)| row.control == is_control).collect();
         judged(&family, &boots, journal, &mut notes)
     };
@@ -118,7 +119,7 @@ fn kept(visit: &Visit, journal: &Journal) -> Vec<bool> {
 
 /// Rows of one family, with verdicts.
 fn judged(
-    family: &[(usize, &JournalRow)],
+    family: &[(usize, &KeptRow)],
     boots: &[Boot<'_>],
     journal: &Journal,
     notes: &mut Vec<String>,

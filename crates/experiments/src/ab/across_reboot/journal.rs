@@ -15,14 +15,13 @@
 //! random order is what keeps drift, and hopes, out of the difference. It costs one more boot.
 
 use host::{Damaged, SealedFile};
-use record::Better;
 use serde::{Deserialize, Serialize};
 use stats::Arm;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
 use super::plan::Plan;
-use crate::ab::subject::{RowSpec, Trial};
+use crate::ab::subject::{KeptRow, RowSpec, Trial};
 
 /// What the journal is sealed as, in the state folder.
 pub const SEALED: SealedFile = SealedFile { name: "reboots.json", magic: "sidestep reboots 2" };
@@ -44,7 +43,7 @@ pub struct Journal {
     /// What is measured in each boot.
     pub work: Work,
     /// What each trial measures, in the order of its values.
-    pub rows: Vec<JournalRow>,
+    pub rows: Vec<KeptRow>,
     /// What is watched beside the trials, in the order of their readings.
     pub guards: Vec<JournalGuard>,
     /// The boot in which it was set up: a warm-up that counts for nothing.
@@ -77,29 +76,6 @@ pub struct Work {
     pub ignore_failure: bool,
     /// The CPU.
     pub cpu: Option<u32>,
-}
-
-/// One thing that every trial measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JournalRow {
-    /// What it is called.
-    pub name: String,
-    /// `probe`, `control` or `program`.
-    pub group: String,
-    /// Unit of its values.
-    pub unit: String,
-    /// Which direction is the good one.
-    pub better: Better,
-    /// True if what is compared should not touch it.
-    pub control: bool,
-}
-
-impl From<&RowSpec> for JournalRow {
-    fn from(spec: &RowSpec) -> Self {
-        let RowSpec { name, group, unit, better, .. } = spec.clone();
-        Self { name, group, unit, better, control: spec.is_control() }
-    }
 }
 
 /// One thing watched beside the trials.
@@ -379,9 +355,9 @@ pub fn letter(arm: Arm) -> &'static str {
 }
 
 /// A trial of `rows`, which a subject of today may have in another order, or not at all.
-pub fn boot_trial(rows: &[JournalRow], specs: &[RowSpec], trial: &Trial) -> BootTrial {
+pub fn boot_trial(rows: &[KeptRow], specs: &[RowSpec], trial: &Trial) -> BootTrial {
     let finite = |value: &f64| Some(*value).filter(|value| value.is_finite());
-    let value = |row: &JournalRow| {
+    let value = |row: &KeptRow| {
         let index = specs.iter().position(|spec| spec.name == row.name && spec.unit == row.unit)?;
         trial.values.get(index).and_then(finite)
     };

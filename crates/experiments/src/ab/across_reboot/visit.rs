@@ -7,11 +7,9 @@ use stats::Cell;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
-use super::journal::{
-    BootTrial, Journal, JournalGuard, JournalRow, Phase, Refusal, SEALED, SetUp, Work, boot_trial,
-};
+use super::journal::{BootTrial, Journal, JournalGuard, Phase, Refusal, SEALED, SetUp, Work, boot_trial};
 use super::plan::Plan;
-use crate::ab::subject::{RowSpec, Subject};
+use crate::ab::subject::{KeptRow, RowSpec, Subject};
 
 /// What lies in the state folder.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,7 +169,7 @@ pub fn set_up<S: Subject>(
     SEALED.clear_unfinished(disk)?;
     may_begin(disk)?;
     let specs = subject.rows();
-    let rows: Vec<JournalRow> = specs.iter().map(JournalRow::from).collect();
+    let rows: Vec<KeptRow> = specs.iter().map(KeptRow::from).collect();
     let begun_s = subject.elapsed_s();
     let mut trials = Vec::new();
     for done in 1..=intent.plan.trials {
@@ -207,7 +205,7 @@ pub fn set_up<S: Subject>(
 /// `None` after a signal: a trial that it hit is thrown away.
 fn one_trial<S: Subject>(
     subject: &mut S,
-    rows: &[JournalRow],
+    rows: &[KeptRow],
     specs: &[RowSpec],
 ) -> Result<Option<BootTrial>, VisitError<S::Error>> {
     if subject.must_stop() {
@@ -249,7 +247,7 @@ pub fn measure<S: Subject>(
     standing: &mut dyn Standing,
 ) -> Result<Measured, VisitError<S::Error>> {
     let specs = subject.rows();
-    let has = |row: &&JournalRow| specs.iter().any(|spec| spec.name == row.name && spec.unit == row.unit);
+    let has = |row: &&KeptRow| specs.iter().any(|spec| spec.name == row.name && spec.unit == row.unit);
     if let Some(row) = journal.rows.iter().find(|row| !has(row)) {
         return Err(VisitError::RowMissing(row.name.clone()));
     }
