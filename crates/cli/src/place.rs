@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use experiments::ab::command_subject::HowToRun;
-use experiments::ab::metric::Metric;
+use experiments::ab::command_subject::{HowToRun, Metric};
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{self, FACTORS};
 use experiments::place::outcome::{Setting, nothing_tried, outcome};

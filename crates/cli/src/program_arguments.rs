@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use experiments::ab::command_subject::HowToRun;
-use experiments::ab::metric::Metric;
+use experiments::ab::command_subject::{HowToRun, Metric};
 use host::live::ChildOutput;
 use record::Better;
 use regex::bytes::Regex;

@@ -3,7 +3,6 @@
 //! A configuration is what was measured under one set of conditions: one or more records, or imported results. Values
 //! of separate runs are never pairs; only a caller who took them in pairs may say so.
 
-mod averages;
 mod configuration;
 mod difference;
 mod facts;
@@ -98,7 +97,7 @@ pub fn compare(
         earlier.clear();
     }
     let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
-    let averages = averages::averages(&judged.rows, &options.without)?;
+    let averages = rows::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();
     let earlier_runs = EarlierRuns { runs: earlier_runs, own_history: options.own_history };

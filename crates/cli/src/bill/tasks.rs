@@ -4,8 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use experiments::ab::command_subject::HowToRun;
-use experiments::ab::metric::Metric;
+use experiments::ab::command_subject::{HowToRun, Metric};
 use experiments::bill::ProgramFacts;
 use experiments::program::Program;
 use experiments::workload::prepare;

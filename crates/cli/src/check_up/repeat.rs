@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use experiments::history::entry;
-use experiments::reach::{alike, reach};
+use experiments::history::{alike, entry, reach};
 use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
 use record::HistoryEntry;
 use stats::{Host, Knowledge};

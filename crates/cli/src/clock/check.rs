@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ::flaws::catalogue;
 use clock::{ExchangeLimits, TickRate, TimeStampCounter};
-use experiments::clock_frequencies::HeldFrequencies;
+use experiments::held_toggle::HeldFrequencies;
 use host::live;
 use host::{FlawSources, Root, kernel_clocks, kernel_clocks_now};
 use machine::{CpuId, Machine};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clock::{Counter, TickRate, TimeStampCounter};
-use experiments::held_clock_source::{self, HeldClockSource};
+use experiments::held_toggle::{self, HeldClockSource};
 use host::Root;
 use host::live::{self, Pinned};
 use machine::{CpuId, Machine};
@@ -90,7 +90,7 @@ struct Costed {
 fn recorded(root: &Root) -> Costed {
     let machine = host::describe(root, None);
     let mut cost = begun(root, &machine);
-    let offered = held_clock_source::offered(&SystemState::of(root, &machine));
+    let offered = held_toggle::offered(&SystemState::of(root, &machine));
     if offered.names.len() > 1 {
         cost.without.push(format!(
             "on the machine itself, as root, sidestep clock cost --clocksources all measures {}",
@@ -211,7 +211,7 @@ impl<'a> Measuring<'a> {
     /// Other clock sources in turns, where that is asked for.
     fn clock_sources(&mut self, costed: &mut Costed) {
         let root = Root::live();
-        let offered = held_clock_source::offered(&SystemState::of(&root, self.machine));
+        let offered = held_toggle::offered(&SystemState::of(&root, self.machine));
         let others = offered.names.get(1..).unwrap_or_default().join(", ");
         if others.is_empty() {
             return;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use experiments::place::arms::Arms;
-use experiments::place::cpu_slots::CpuSlots;
+use experiments::place::arrangement::CpuSlots;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::Setting;
 use experiments::place::prediction::{Prediction, Unwatched};

@@ -9,11 +9,10 @@ use anyhow::Context;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{ArmPlan, Arms, FACTORS, OS};
 use experiments::place::arrangement::Arrangement;
-use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{Setting, nothing_tried, outcome};
 use experiments::place::thread_table::Turnover;
-use experiments::place::window_subject::{WindowSubject, look_time, progress};
+use experiments::place::window_subject::{FarWorse, WINDOWS, WindowSubject, look_time, progress};
 use host::live::{self, PerfError, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
 use record::{PlaceOutcome, Sharing};
@@ -239,12 +238,12 @@ fn in_turns(
         let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
         line.end();
         let course = course?;
-        if subject.found.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
+        if subject.far_worse.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
             return Ok(outcome(&course, &subject.rows(), &subject.guards(), &arms, setting));
         }
-        setting.notes.extend(subject.found.iter().map(|found| left_out(&arms, *found)));
+        setting.notes.extend(subject.far_worse.iter().map(|found| left_out(&arms, *found)));
         // What those that stay did so far chose who stays: they begin anew.
-        arms = arms.without(&subject.found.iter().map(|found| found.arm).collect::<Vec<_>>());
+        arms = arms.without(&subject.far_worse.iter().map(|found| found.arm).collect::<Vec<_>>());
         if arms.plans.iter().all(ArmPlan::is_kernel) {
             break;
         }
@@ -253,7 +252,7 @@ fn in_turns(
 }
 
 /// Which placement the program is spared, and how bad it was.
-fn left_out(arms: &Arms, found: Found) -> String {
+fn left_out(arms: &Arms, found: FarWorse) -> String {
     let name = arms.plans.get(found.arm).map_or(OS, |plan| plan.name);
     format!(
         "{name} was left out: under it {:.0} % got done of what the kernel's own placement gets done, by {WINDOWS} windows of each; --keep-slow goes on",

@@ -1,7 +1,6 @@
 //! What a comparison of runs can show on this host, by class of rows, and what that rests on.
 
-use experiments::history::{fingerprint, is_same_machine};
-use experiments::reach::{alike, reach};
+use experiments::history::{alike, fingerprint, is_same_machine, reach};
 use machine::Machine;
 use record::{BetweenRuns, HistoryEntry};
 use stats::{Host, Knowledge, Reach};

@@ -8,8 +8,8 @@ use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
 use stats::{Cell, Order, cell_count};
 
+use super::arrangement::CpuSlots;
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
-use super::cpu_slots::CpuSlots;
 use super::decision::Decided;
 use super::prediction::{Predicted, Prediction};
 use super::thread_table::Key;

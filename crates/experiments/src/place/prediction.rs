@@ -12,7 +12,7 @@ use record::{Cores, IdleGaps, Sharing, SharingThread};
 use stats::Interval;
 
 use super::arrangement::spread;
-use super::cpu_slots::{CpuSlots, SlotLevel};
+use super::arrangement::{CpuSlots, SlotLevel};
 use super::decision::Busy;
 
 /// Wakes per second, given and got, below which a thread is taken to be on its own.

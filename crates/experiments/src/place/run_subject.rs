@@ -18,9 +18,8 @@ use super::follower::Follower;
 use super::prediction::Unwatched;
 use super::thread_lifetimes::{Lifetimes, ShortLived};
 use super::thread_table::Counted;
-use crate::ab::command_subject::{CommandError, HowToRun, ProgramRuns};
+use crate::ab::command_subject::{CommandError, HowToRun, Metric, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
-use crate::ab::metric::Metric;
 use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 use crate::program::Program;
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use experiments::ab::across_reboot::settle::{LOOK_S, Look, Next, Settling};
+use experiments::ab::across_reboot::visit::{LOOK_S, Look, Next, Settling};
 use host::Root;
 use host::live::{Disturbance, pending_signal, snapshot};
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use experiments::ab::across_reboot::unit::{UNIT_FOLDER, UNIT_NAME, WANTS_FOLDER, unit_text};
+use experiments::systemd_units::{REBOOT_UNIT, UNIT_FOLDER, WANTS_FOLDER, unit_text};
 use host::ensure_trusted;
 use host::live::{effective_root, write_atomically};
 
@@ -30,7 +30,7 @@ impl UnitFile {
     pub(super) fn of(folder: Option<&Path>) -> Self {
         let is_live = folder.is_none();
         let folder = folder.unwrap_or(Path::new(UNIT_FOLDER));
-        Self { file: folder.join(UNIT_NAME), link: folder.join(WANTS_FOLDER).join(UNIT_NAME), is_live }
+        Self { file: folder.join(REBOOT_UNIT), link: folder.join(WANTS_FOLDER).join(REBOOT_UNIT), is_live }
     }
 
     /// Its text for this program and this place.
@@ -128,10 +128,10 @@ mod tests {
         unit.install(&text, &place).expect("writable");
         unit.install(&text, &place).expect("a second time changes nothing");
         assert!(unit.is_installed());
-        let through_link = fs::read_to_string(folder.path().join(WANTS_FOLDER).join(UNIT_NAME));
+        let through_link = fs::read_to_string(folder.path().join(WANTS_FOLDER).join(REBOOT_UNIT));
         assert_eq!(through_link.expect("the link leads to it"), text);
         assert!(unit.remove().expect("ours") && !unit.is_installed());
-        assert!(!folder.path().join(WANTS_FOLDER).join(UNIT_NAME).exists());
+        assert!(!folder.path().join(WANTS_FOLDER).join(REBOOT_UNIT).exists());
         fs::write(unit.path(), "[Unit]\nDescription=another\n").expect("writable");
         assert!(unit.install(&text, &place).is_err() && unit.remove().is_err());
         assert!(unit.path().exists());

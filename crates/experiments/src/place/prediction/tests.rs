@@ -5,7 +5,7 @@ use record::{IdleGaps, SharedAmount, SharingMatrix};
 
 use probes::cores::handover::Handover;
 
-use super::super::cpu_slots::two_by_two;
+use super::super::arrangement::tests::two_by_two;
 use super::super::thread_table::Key;
 use super::*;
 
