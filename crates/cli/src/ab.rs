@@ -17,7 +17,7 @@ use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use experiments::program::Program;
 use host::live::{self, ChildOutput, Pinned, write_atomically};
 use machine::CpuId;
-use record::{Ended, ExperimentOutcome, Failures};
+use record::{DocumentHead, Ended, ExperimentOutcome, Failures};
 use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
@@ -82,7 +82,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
         Ok(mut conclusion) => {
-            conclusion.elapsed_s = started.elapsed().as_secs_f64();
+            conclusion.head.elapsed_s = Some(started.elapsed().as_secs_f64());
             conclude(conclusion, file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
@@ -242,7 +242,7 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
-        conclusion.notes.extend(subject.runs.notes());
+        conclusion.head.notes.extend(subject.runs.notes());
         conclusion
     });
     Ok((result, subject.switcher.end()))
@@ -251,17 +251,17 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
 fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
     let pair = request.pair.context("name a toggle with --toggle, or a command after --")?;
     let (mut subject, cpu, _pinned) = start_probes(request, pair)?;
-    let labels = Labels {
+    let mut labels = Labels {
         subject: format!("probes on CPU {cpu}"),
         aggregate: AGGREGATE.to_owned(),
-        notes: subject.notes(),
         ..labels(request)
     };
+    labels.head.notes = subject.notes();
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         // How often buffers were laid is known only in the end.
         let late: Vec<String> =
-            subject.notes().into_iter().filter(|note| !conclusion.notes.contains(note)).collect();
-        conclusion.notes.extend(late);
+            subject.notes().into_iter().filter(|note| !conclusion.head.notes.contains(note)).collect();
+        conclusion.head.notes.extend(late);
         conclusion
     });
     Ok((result, subject.switcher.end()))
@@ -276,8 +276,11 @@ fn labels(request: &Request<'_>) -> Labels {
         ..Labels::default()
     };
     Labels {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc: live::utc_now(),
+        head: DocumentHead {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_utc: live::utc_now(),
+            ..DocumentHead::default()
+        },
         ..request.pair.map(of_toggle).unwrap_or_default()
     }
 }

@@ -14,7 +14,9 @@ use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::switcher::Switcher;
 use experiments::bill::{Course, Rules, Step, averages, headline, program_bill, setting_averages};
 use host::live::{self, utc_now};
-use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
+use record::{
+    BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, DocumentHead, ProgramBill,
+};
 use toggles::{Place, Restored};
 
 use crate::forms::Forms;
@@ -353,15 +355,15 @@ fn plan(
     let least: Option<f64> =
         tasks.iter().map(|task| Some(Rules::least_s(chosen.pairs.len(), task.expected_s()?))).sum();
     let least = least.map_or_else(String::new, |least_s| format!(", and at least about {least_s:.0} s"));
-    let bill = Bill {
-        sentence: format!(
-            "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
-            machine::counted(chosen.pairs.len(), "setting"),
-            machine::counted(tasks.len(), "program"),
-        ),
-        programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
-        ..document(chosen, arguments, arguments.seed.unwrap_or(0))
-    };
+    let sentence = format!(
+        "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
+        machine::counted(chosen.pairs.len(), "setting"),
+        machine::counted(tasks.len(), "program"),
+    );
+    let (seed, started_utc) = (arguments.seed.unwrap_or(0), utc_now());
+    let head = DocumentHead { sentence, seed, started_utc, elapsed_s: Some(0.0), ..DocumentHead::default() };
+    let programs = tasks.iter().map(|task| unmeasured(task, chosen)).collect();
+    let bill = Bill { programs, ..document(chosen, arguments, head) };
     output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
     Ok(Outcome::Done)
 }
@@ -379,21 +381,19 @@ fn unmeasured(task: &Task, chosen: &Chosen) -> ProgramBill {
 }
 
 /// A document without results.
-fn document(chosen: &Chosen, arguments: &BillArguments, seed: u64) -> Bill {
+fn document(chosen: &Chosen, arguments: &BillArguments, head: DocumentHead) -> Bill {
     Bill {
-        schema: BILL_SCHEMA,
-        sentence: String::new(),
+        head: DocumentHead {
+            schema: BILL_SCHEMA,
+            margin_percent: arguments.margin,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..head
+        },
         programs: Vec::new(),
         averages: Vec::new(),
         settings: Vec::new(),
         skipped: chosen.skipped.clone(),
         boot_commands: chosen.boot_commands(&arguments.command),
-        notes: Vec::new(),
-        margin_percent: arguments.margin,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc: utc_now(),
-        seed,
-        elapsed_s: 0.0,
     }
 }
 
@@ -411,15 +411,19 @@ fn conclude(
     if !is_one {
         notes.extend(programs.iter().filter_map(failing));
     }
-    let bill = Bill {
+    let head = DocumentHead {
         sentence: headline(&programs),
+        notes,
+        started_utc: journal.begun.started_utc.clone(),
+        seed: journal.begun.seed,
+        elapsed_s: Some(priced.elapsed_s),
+        ..DocumentHead::default()
+    };
+    let bill = Bill {
         averages: if is_one { Vec::new() } else { averages(&programs) },
         settings: if is_one { Vec::new() } else { setting_averages(&programs) },
-        started_utc: journal.begun.started_utc.clone(),
-        elapsed_s: priced.elapsed_s,
-        notes,
         programs,
-        ..document(chosen, arguments, journal.begun.seed)
+        ..document(chosen, arguments, head)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
     output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, global)?)?;
@@ -437,7 +441,7 @@ fn conclude(
         return Ok(Outcome::Interrupted(signal));
     }
     if bill.programs.iter().all(|one| one.ended == BillEnded::Failing) {
-        let why = bill.notes.first().cloned().or_else(|| bill.programs.iter().find_map(failing));
+        let why = bill.head.notes.first().cloned().or_else(|| bill.programs.iter().find_map(failing));
         return Err(CouldNotMeasure::because(why.unwrap_or_else(|| "nothing was measured".to_owned())));
     }
     let costs =

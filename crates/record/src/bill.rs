@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
-use crate::Better;
+use crate::{Better, DocumentHead};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const BILL_SCHEMA: u32 = 1;
@@ -14,10 +14,8 @@ pub const BILL_SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bill {
-    /// Version of the document, `BILL_SCHEMA` when written by this version.
-    pub schema: u32,
-    /// What was found, in one sentence.
-    pub sentence: String,
+    #[serde(flatten)]
+    pub head: DocumentHead,
     /// One bill for each program.
     pub programs: Vec<ProgramBill>,
     /// Of several programs: averages over all, by group, and without one.
@@ -28,18 +26,6 @@ pub struct Bill {
     pub skipped: Vec<SkippedSetting>,
     /// What only a boot can switch: complete commands.
     pub boot_commands: Vec<String>,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Differences inside this are of no practical matter, in percent: declared before the first run.
-    pub margin_percent: f64,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// Seconds of measuring, those before an interruption included.
-    pub elapsed_s: f64,
 }
 
 /// What settings cost one program.

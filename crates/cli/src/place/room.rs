@@ -14,6 +14,7 @@ use host::live;
 use machine::CpuSet;
 use probes::cores::handover::{Handovers, handovers};
 use probes::plan::CpuPair;
+use record::DocumentHead;
 
 use super::Request;
 
@@ -83,10 +84,13 @@ impl<'a> Room<'a> {
             unseen: None,
             sharing: None,
             margin: self.request.arguments.margin / 100.0,
-            seed: self.request.seed,
-            started_utc: live::utc_now(),
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes: self.slots.left_out.iter().map(uneven).collect(),
+            head: DocumentHead {
+                seed: self.request.seed,
+                started_utc: live::utc_now(),
+                tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+                notes: self.slots.left_out.iter().map(uneven).collect(),
+                ..DocumentHead::default()
+            },
         }
     }
 

@@ -122,6 +122,7 @@ fn observed(
     if time < asked {
         let seconds = time.as_secs_f64();
         setting
+            .head
             .notes
             .push(format!("it was watched for {seconds} s only: --budget is shorter than --profile"));
     }
@@ -130,7 +131,7 @@ fn observed(
         let ended: BTreeSet<u32> =
             keyed.iter().filter(|(_, member)| !member.is_there).map(|(_, member)| member.id.thread).collect();
         let gone = setting.threads.iter().filter(|busy| ended.contains(&busy.thread)).count();
-        setting.notes.extend(unsteady(follower.table.turnover(), gone));
+        setting.head.notes.extend(unsteady(follower.table.turnover(), gone));
     }
     learn(&mut setting, sharing);
     Ok(setting)
@@ -202,11 +203,11 @@ fn shown(
     let spent = started.elapsed();
     let left = request.budget().saturating_sub(spent);
     if request.arguments.runs.is_none() {
-        setting.notes.extend(too_short(left, look, spent));
+        setting.head.notes.extend(too_short(left, look, spent));
     }
     let mut found = in_turns(request, follower, command, arms, setting, left)?;
     if follower.is_over() {
-        found.notes.push("the process ended while it was looked at".to_owned());
+        found.head.notes.push("the process ended while it was looked at".to_owned());
     }
     Ok(found)
 }
@@ -222,7 +223,7 @@ fn in_turns(
 ) -> anyhow::Result<PlaceOutcome> {
     let window = request.arguments.window;
     let said = "progress is what --metric-command counts in windows of";
-    setting.notes.push(format!("{said} {} s", window.as_secs_f64()));
+    setting.head.notes.push(format!("{said} {} s", window.as_secs_f64()));
     let begun = Instant::now();
     let mut arms = arms.clone();
     for attempt in 0.. {
@@ -241,7 +242,7 @@ fn in_turns(
         if subject.far_worse.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
             return Ok(outcome(&course, &subject.rows(), &subject.guards(), &arms, setting));
         }
-        setting.notes.extend(subject.far_worse.iter().map(|found| left_out(&arms, *found)));
+        setting.head.notes.extend(subject.far_worse.iter().map(|found| left_out(&arms, *found)));
         // What those that stay did so far chose who stays: they begin anew.
         arms = arms.without(&subject.far_worse.iter().map(|found| found.arm).collect::<Vec<_>>());
         if arms.plans.iter().all(ArmPlan::is_kernel) {

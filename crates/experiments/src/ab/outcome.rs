@@ -1,8 +1,8 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaControl, AaRow, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
-    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
+    AaControl, AaRow, DocumentHead, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow,
+    Failures, LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
@@ -13,7 +13,7 @@ use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Trial, TrialSet};
 use super::trial_log::TrialLog;
 
 /// Words for the document.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
     /// What is switched: `ssbd`, or `two programs`.
     pub treatment: String,
@@ -27,12 +27,8 @@ pub struct Labels {
     pub b: String,
     /// What a trial's value is made of.
     pub aggregate: String,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
+    /// As far as it is known before.
+    pub head: DocumentHead,
 }
 
 /// What was declared before the first trial.
@@ -55,7 +51,7 @@ pub fn outcome(
     declared: &Declared,
 ) -> ExperimentOutcome {
     let guarded = trial_log.trials.guarded(guards);
-    let mut notes = labels.notes.clone();
+    let mut notes = labels.head.notes.clone();
     let measured = measured(trial_log, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
         let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
@@ -67,8 +63,14 @@ pub fn outcome(
         aa_row(&spec.name, "", &logs)
     });
     let mut found = ExperimentOutcome {
-        schema: EXPERIMENT_SCHEMA,
-        sentence: String::new(),
+        head: DocumentHead {
+            schema: EXPERIMENT_SCHEMA,
+            margin_percent: 100.0 * declared.margin,
+            seed: declared.seed,
+            elapsed_s: Some(0.0),
+            notes,
+            ..labels.head.clone()
+        },
         treatment: labels.treatment.clone(),
         subject: labels.subject.clone(),
         a: labels.a.clone(),
@@ -81,17 +83,11 @@ pub fn outcome(
         failures: failures(trial_log),
         drift: drift(trial_log),
         ended: trial_log.ended,
-        margin_percent: 100.0 * declared.margin,
         precision_percent: 100.0 * declared.precision,
         aggregate: labels.aggregate.clone(),
-        notes,
-        tool_version: labels.tool_version.clone(),
-        started_utc: labels.started_utc.clone(),
-        seed: declared.seed,
-        elapsed_s: 0.0,
         raw: raw(trial_log),
     };
-    found.sentence = sentence(&found, &labels.called);
+    found.head.sentence = sentence(&found, &labels.called);
     found
 }
 

@@ -81,7 +81,7 @@ pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Fu
 
 /// How two programs differ.
 fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
-    let (name, margin) = (&row.row.name, points_in_words(found.margin_percent));
+    let (name, margin) = (&row.row.name, points_in_words(found.head.margin_percent));
     let rises = row.row.change_percent > 0.0;
     match row.row.verdict {
         Verdict::Slower if name == WALL_TIME && row.ratio >= TIMES_FROM => {

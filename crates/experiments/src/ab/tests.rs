@@ -163,9 +163,9 @@ fn a_planted_cost_is_found_whatever_the_machine_does_meanwhile() {
         let (trial_log, found) = run_trials(subject, &RULES);
         whole_blocks_only(&trial_log);
         let row = &found.rows[0];
-        assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.sentence);
+        assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.head.sentence);
         assert!((row.ratio.ln() - 0.05).abs() < 0.02, "{name}: {}", row.ratio);
-        assert!(found.sentence.starts_with("x=on makes this program "), "{}", found.sentence);
+        assert!(found.head.sentence.starts_with("x=on makes this program "), "{}", found.head.sentence);
     }
 }
 
@@ -185,7 +185,7 @@ fn nothing_is_seldom_called_something() {
 fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
     let (trial_log, found) = run_trials(Simulated { noise: 0.001, ..Simulated::default() }, &RULES);
     assert_eq!(trial_log.ended, Ended::Precise);
-    assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.sentence);
+    assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.head.sentence);
     let (trial_log, found) = run_trials(Simulated { noise: 0.2, ..Simulated::default() }, &RULES);
     assert_eq!((trial_log.ended, found.rows[0].row.verdict), (Ended::BudgetSpent, Verdict::Inconclusive));
     assert!(found.rows[0].row.further_runs.is_some_and(|pairs| pairs > 0));
@@ -232,7 +232,7 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
             let open = trial_log.aa_trials.unfinished + trial_log.trials.unfinished;
             assert!(open <= 4 && found.pair_counts.taken == trial_log.trials.passes(), "{ends_after}");
         }
-        assert!(!found.sentence.is_empty());
+        assert!(!found.head.sentence.is_empty());
     }
 }
 
@@ -253,15 +253,15 @@ fn what_fails_in_one_state_only_is_said_before_time_is_spent() {
     assert_eq!(trial_log.ended, Ended::Failing);
     assert!(trial_log.warmup.len() <= 4 && found.rows.is_empty());
     assert_eq!(
-        found.sentence,
+        found.head.sentence,
         "this program fails with x=on only (3 of 3 runs: exit code 1), so there is nothing to compare"
     );
     let subject = Simulated { fails: |_, _| true, ..Simulated::default() };
     let (_, found) = run_trials(subject, &RULES);
     assert!(
-        found.sentence.contains("x=off (3 of 3") && found.sentence.contains("x=on (3 of 3"),
+        found.head.sentence.contains("x=off (3 of 3") && found.head.sentence.contains("x=on (3 of 3"),
         "{}",
-        found.sentence
+        found.head.sentence
     );
 }
 
@@ -325,7 +325,7 @@ fn what_getting_ready_took_is_part_of_the_budget() {
         let (trial_log, found) = run_trials(Simulated { now_s: ready_s, ..Simulated::default() }, &rules);
         assert!(blocks.contains(&trial_log.trials.blocks()), "{ready_s}: {}", trial_log.trials.blocks());
         assert_eq!(trial_log.ended, Ended::BudgetSpent);
-        assert_eq!(found.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
+        assert_eq!(found.head.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! From the runs of all arms to what is recommended: nothing that the experiment does not show.
 
-use record::{Better, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
+use record::{
+    Better, DocumentHead, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing,
+};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
 use super::arms::{ArmPlan, Arms, BEST, FACTORS, OS_AGAIN, is_tried};
@@ -36,21 +38,15 @@ pub struct Setting {
     pub sharing: Option<Sharing>,
     /// 0.02 for 2 %.
     pub margin: f64,
-    /// Of all random choices.
-    pub seed: u64,
-    /// When it began.
-    pub started_utc: String,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// What the reader has to know.
-    pub notes: Vec<String>,
+    /// As far as it is known before.
+    pub head: DocumentHead,
 }
 
 /// The document without any run: nothing to be placed, and why.
 pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
     let mut found = draft(setting, arms, &RowShown::default());
     found.arms.clear();
-    found.sentence = format!("keep the kernel's placement: {why}");
+    found.head.sentence = format!("keep the kernel's placement: {why}");
     found
 }
 
@@ -102,12 +98,12 @@ pub fn outcome(
     found.pair_counts = counts(&trial_log.trials, &guarded, guards);
     let lopsided: Vec<String> =
         found.pair_counts.lopsided.iter().map(|guard| in_words(guard, &found.arms)).collect();
-    found.notes.extend(lopsided);
+    found.head.notes.extend(lopsided);
     found.failures = failures(trial_log);
     found.ended = Some(trial_log.ended);
     found.raw = raw(trial_log);
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
-    found.sentence = sentence(&found);
+    found.head.sentence = sentence(&found);
     found
 }
 
@@ -202,8 +198,12 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         ..PlaceArm::untried(plan.name, plan.what)
     };
     PlaceOutcome {
-        schema: PLACE_SCHEMA,
-        sentence: String::new(),
+        head: DocumentHead {
+            schema: PLACE_SCHEMA,
+            margin_percent: 100.0 * setting.margin,
+            elapsed_s: Some(0.0),
+            ..setting.head.clone()
+        },
         subject: setting.subject.clone(),
         cpus: setting.cpus.clone(),
         recommended: None,
@@ -222,13 +222,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         pair_counts: record::PairCounts::default(),
         failures: Vec::new(),
         ended: None,
-        margin_percent: 100.0 * setting.margin,
         sharing: setting.sharing.clone(),
-        notes: setting.notes.clone(),
-        tool_version: setting.tool_version.clone(),
-        started_utc: setting.started_utc.clone(),
-        seed: setting.seed,
-        elapsed_s: 0.0,
         raw: Vec::new(),
     }
 }

@@ -30,17 +30,18 @@ pub fn bill_page(bill: &Bill) -> Page {
         }
     };
     sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::detailed));
-    sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::detailed));
+    sections
+        .extend(Section::new("notes", "Notes").list(bill.head.notes.clone()).filled().map(Section::detailed));
     let subject = match bill.programs.as_slice() {
         [one] => one.program.clone(),
         several => machine::counted(several.len(), "program"),
     };
     Page {
         subject,
-        answer: Statement::new(tone(bill), &bill.sentence),
+        answer: Statement::new(tone(bill), &bill.head.sentence),
         sections,
         next: bill.boot_commands.iter().map(|line| format!("What only a boot can switch: {line}")).collect(),
-        about: super::experiment::about(bill.seed, &bill.tool_version, &bill.started_utc),
+        about: super::experiment::about(bill.head.seed, &bill.head.tool_version, &bill.head.started_utc),
         ..Page::default()
     }
 }

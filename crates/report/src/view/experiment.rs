@@ -27,13 +27,13 @@ pub fn experiment_page(found: &ExperimentOutcome) -> Page {
             let state = if one.state == "a" { &found.a } else { &found.b };
             failure(one, state, found.failures.len())
         });
-        sections.extend(method(conditions(found), failures, &found.notes));
+        sections.extend(method(conditions(found), failures, &found.head.notes));
     }
     Page {
         subject: subject(&found.a, &found.b),
-        answer: Statement::new(answer_tone(&verdicts, found.aa.contaminated), &found.sentence),
+        answer: Statement::new(answer_tone(&verdicts, found.aa.contaminated), &found.head.sentence),
         sections,
-        about: about(found.seed, &found.tool_version, &found.started_utc),
+        about: about(found.head.seed, &found.head.tool_version, &found.head.started_utc),
         ..Page::default()
     }
 }
@@ -131,8 +131,8 @@ fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
         counts.kept,
         dropped(counts),
         found.aggregate,
-        found.elapsed_s,
-        points(found.margin_percent)
+        found.head.elapsed_s.unwrap_or_default(),
+        points(found.head.margin_percent)
     );
     let aa = &found.aa;
     let (blocks, alarms, rows) = (number::count(aa.blocks, "quad"), aa.alarms, aa.rows.len());

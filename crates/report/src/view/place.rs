@@ -34,7 +34,7 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         arms(found).section(""),
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
         threads(found).section(""),
-        Section::new("notes", "Notes").list(found.notes.clone()).filled(),
+        Section::new("notes", "Notes").list(found.head.notes.clone()).filled(),
         found.sharing.as_ref().and_then(|sharing| sharing::heat_maps(found, sharing)),
         regions,
         Some(meanings),
@@ -43,10 +43,10 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
     let tone = if found.recommended.is_some() { Tone::Good } else { Tone::Plain };
     Page {
         subject: format!("Placement of {}", found.subject),
-        answer: Statement::new(tone, &found.sentence),
+        answer: Statement::new(tone, &found.head.sentence),
         because: not_placed(found).into_iter().chain(found.failures.iter().map(failure)).collect(),
         sections: sections.into_iter().flatten().collect(),
-        about: vec![format!("begun {}, seed {}", found.started_utc, found.seed)],
+        about: vec![format!("begun {}, seed {}", found.head.started_utc, found.head.seed)],
         ..Page::default()
     }
 }
@@ -151,7 +151,7 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
         facts.extend([
             ("runs", format!("{taken} {order}, {kept} kept{}", dropped(&found.pair_counts))),
             ("A/A", alarms(&found.aa)),
-            ("margin", format!("{} of {}", percent(found.margin_percent / 100.0), found.metric)),
+            ("margin", format!("{} of {}", percent(found.head.margin_percent / 100.0), found.metric)),
         ]);
     }
     facts.push(("CPUs", found.cpus.clone()));

@@ -5,7 +5,9 @@
 //! trials and boots lie apart is shown beside it. One boot against one is refused: nothing is known then of how far boots
 //! differ by themselves.
 
-use record::{ArmFact, BootRow, BootSummary, ComparisonRow, ExperimentRow, REBOOTS_SCHEMA, RebootOutcome};
+use record::{
+    ArmFact, BootRow, BootSummary, ComparisonRow, DocumentHead, ExperimentRow, REBOOTS_SCHEMA, RebootOutcome,
+};
 use stats::text::points_in_words;
 use stats::{Arm, Comparison, Guard, Verdict, guarded_passes, median, median_absolute_deviation, two_levels};
 
@@ -50,14 +52,22 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     let facts: Vec<(Arm, &BootFacts)> = boots.iter().map(|boot| (boot.visit.arm, &boot.visit.boot)).collect();
     let unsteady = unsteady(&facts, &journal.conditions);
     let mut found = RebootOutcome {
-        schema: REBOOTS_SCHEMA,
+        head: DocumentHead {
+            schema: REBOOTS_SCHEMA,
+            sentence: String::new(),
+            notes,
+            margin_percent: 100.0 * journal.plan.margin,
+            tool_version: journal.tool_version.clone(),
+            started_utc: journal.begun_utc.clone(),
+            seed: journal.plan.seed,
+            elapsed_s: None,
+        },
         phase: match journal.phase {
             Phase::Running => "running",
             Phase::Finished => "finished",
             Phase::Abandoned => "abandoned",
         }
         .to_owned(),
-        sentence: String::new(),
         a: journal.conditions.a.name(),
         b: journal.conditions.b.name(),
         subject: subject(journal),
@@ -69,13 +79,8 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
         boots: summaries(journal, &boots),
         differs_with_arm: unsteady.between.into_iter().map(|(fact, [a, b])| ArmFact { fact, a, b }).collect(),
         cautions: Vec::new(),
-        notes,
-        margin_percent: 100.0 * journal.plan.margin,
-        tool_version: journal.tool_version.clone(),
-        started_utc: journal.begun_utc.clone(),
-        seed: journal.plan.seed,
     };
-    found.sentence = sentence(&found, headline(&found.rows));
+    found.head.sentence = sentence(&found, headline(&found.rows));
     let within = unsteady.within.into_iter().map(|(fact, values)| {
         format!(
             "{fact} changed from boot to boot within an arm ({}): the boots differ in more than the arm",
@@ -84,7 +89,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     });
     found.cautions = of_plan(journal, &found).into_iter().chain(within).collect();
     let moved = moved_controls(&found);
-    found.notes.extend(moved);
+    found.head.notes.extend(moved);
     found
 }
 
@@ -248,7 +253,7 @@ fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
 /// Controls that moved beyond the margin.
 fn moved_controls(found: &RebootOutcome) -> Vec<String> {
     let has_moved = |control: &&BootRow| {
-        control.row.change_percent.abs() > found.margin_percent
+        control.row.change_percent.abs() > found.head.margin_percent
             && control.row.interval.is_some_and(|interval| !interval.contains(0.0))
     };
     let told = |control: &BootRow| {

@@ -1,6 +1,6 @@
 //! Pages of placements: what comes first, what fits, and nothing foreign in them.
 
-use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing, SharingThread};
+use record::{Better, DocumentHead, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing, SharingThread};
 use stats::Interval;
 
 use super::*;
@@ -47,8 +47,16 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
         cpus: "0".to_owned(),
     };
     PlaceOutcome {
-        schema: PLACE_SCHEMA,
-        sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+        head: DocumentHead {
+            schema: PLACE_SCHEMA,
+            sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+            margin_percent: 2.0,
+            notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
+            tool_version: "0".to_owned(),
+            started_utc: "now".to_owned(),
+            seed: 1,
+            elapsed_s: Some(1.0),
+        },
         subject: "./prog".to_owned(),
         cpus: "0-1".to_owned(),
         recommended: Some("best".to_owned()),
@@ -76,13 +84,7 @@ pub(super) fn example(threads: usize) -> PlaceOutcome {
         pair_counts: PairCounts::default(),
         failures: Vec::new(),
         ended: Some(Ended::Precise),
-        margin_percent: 2.0,
         sharing: Some(watched()),
-        notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
-        tool_version: "0".to_owned(),
-        started_utc: "now".to_owned(),
-        seed: 1,
-        elapsed_s: 1.0,
         raw: Vec::new(),
     }
 }
@@ -112,7 +114,7 @@ fn the_page_answers_first_and_fits_a_screen_of_80_columns() {
 #[test]
 fn the_first_screen_fits_24_lines() {
     let mut found = example(200);
-    found.notes.clear();
+    found.head.notes.clear();
     found.sharing = None;
     let first = place_page(&found).terminal(Terminal::default(), false);
     assert!(first.lines().count() <= 24, "{first}");
