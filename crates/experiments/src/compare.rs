@@ -1,7 +1,7 @@
 //! Configurations side by side: rows with intervals and verdicts, averages, and what else differs.
 //!
 //! A configuration is what was measured under one set of conditions: one or more records, or imported results. Values
-//! of separate runs are never pairs; only a caller who took them in pairs may say so.
+//! of separate runs are never pairs: who takes pairs has `ab`.
 
 mod configuration;
 mod difference;
@@ -33,8 +33,6 @@ pub struct Options {
     pub margin_percent: Option<f64>,
     /// Groups that averages are also taken without.
     pub without: Vec<String>,
-    /// The n-th values of a test were taken as a pair in all configurations.
-    pub paired: bool,
     /// Earlier runs are from the machine's own history, not named by the caller.
     pub own_history: bool,
 }
@@ -70,9 +68,6 @@ pub enum CompareError {
         hint: String,
         groups: String,
     },
-    /// Pairs were promised, but the counts differ.
-    #[error("{test} has {first} values in one configuration and {second} in another: these are not pairs")]
-    NotPairs { test: String, first: usize, second: usize },
 }
 
 /// Compares every configuration with the baseline. `history` are further records of the baseline's machine: how far its runs
@@ -244,13 +239,11 @@ fn cautions(
         ));
     }
     said.extend(what_is_known(rows));
-    if !rows.iter().any(|row| row.paired) {
-        said.push(
-            "one after the other: time and treatment cannot be separated, whatever changed between the runs is \
-             in the numbers"
-                .to_owned(),
-        );
-    }
+    said.push(
+        "one after the other: time and treatment cannot be separated, whatever changed between the runs is \
+         in the numbers"
+            .to_owned(),
+    );
     if differences.iter().any(|difference| difference.fact == facts::BOOT) {
         said.push(
             "a reboot lies between: where memory and interrupts came to lie differs by boot; boot each \

@@ -33,8 +33,8 @@ const LIMITS: [(RowClass, f64); 4] = [
 ];
 
 /// What a record and earlier runs tell of others; `None` for a record that tells nothing: one epoch and no history. `own` are earlier
-/// runs of this machine, `kin` those of other machines with the same CPU.
-pub fn neighbours(record: &Record, own: &[&HistoryEntry], kin: &[&HistoryEntry]) -> Option<Neighbours> {
+/// runs of this machine.
+pub fn neighbours(record: &Record, own: &[&HistoryEntry]) -> Option<Neighbours> {
     let costs = costs(record);
     let mut found = Neighbours {
         in_guest: record.machine.identity.hypervisor.is_some(),
@@ -43,7 +43,7 @@ pub fn neighbours(record: &Record, own: &[&HistoryEntry], kin: &[&HistoryEntry])
         ..Neighbours::default()
     };
     let shares = record.epochs.iter().any(|epoch| !epoch.got.is_untold());
-    add_ranks(&mut found, record, own, kin);
+    add_ranks(&mut found, record, own);
     if found.costs.is_empty() && !shares && found.ranks.is_empty() {
         return None;
     }
@@ -116,17 +116,12 @@ const FEWEST: usize = 5;
 const LEVEL: f64 = 0.99;
 
 /// Adds the ranks, and what they say of giving the instance back.
-fn add_ranks(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry], kin: &[&HistoryEntry]) {
+fn add_ranks(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry]) {
     let here = history::entry(record);
     let whole = |entry: &&&HistoryEntry| entry.partial.is_none() && entry.plan == here.plan;
     let own: Vec<&HistoryEntry> = own.iter().filter(whole).copied().collect();
-    let kin: Vec<&HistoryEntry> = kin.iter().filter(whole).copied().collect();
-    let machines = one_per_machine(&kin);
-    for (class, _) in LIMITS {
-        found.ranks.extend(rank(class, &here, &own, true));
-        found.ranks.extend(rank(class, &here, &machines, false));
-    }
-    let known = own.len().max(machines.len());
+    found.ranks = LIMITS.iter().filter_map(|(class, _)| rank(*class, &here, &own)).collect();
+    let known = own.len();
     if !found.in_guest {
         return;
     }
@@ -142,30 +137,15 @@ fn add_ranks(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry], kin
         found.ranks.iter().filter(|rank| rank.is_worse && rank.count >= FEWEST).collect();
     if worse.is_empty() {
         found.needed = Some(format!(
-            "whether to give this instance back is undetermined: it is within what {known} earlier {} differ by",
-            if own.len() >= FEWEST { "check-ups" } else { "machines with this CPU" }
+            "whether to give this instance back is undetermined: it is within what {known} earlier check-ups differ by"
         ));
     } else {
         found.give_back = Some(give_back(&worse));
     }
 }
 
-/// The newest entry of each machine.
-fn one_per_machine<'a>(entries: &[&'a HistoryEntry]) -> Vec<&'a HistoryEntry> {
-    let mut machines: Vec<&HistoryEntry> = Vec::new();
-    for entry in entries {
-        let same =
-            |known: &&mut &HistoryEntry| history::is_same_machine(&known.fingerprint, &entry.fingerprint);
-        match machines.iter_mut().find(same) {
-            Some(known) => *known = entry,
-            None => machines.push(entry),
-        }
-    }
-    machines
-}
-
 /// Where this run stands in a class; `None` without others that have its rows.
-fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry], is_own: bool) -> Option<HostRank> {
+fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry]) -> Option<HostRank> {
     let mine = costs_of_class(class, here);
     // The middle of the rows that both have, as a logarithm: of an earlier run over this one.
     let apart = |other: &&HistoryEntry| {
@@ -181,7 +161,7 @@ fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry], is_own: 
         -stats::mean(&logs) > spread.max(SMALLEST_SPREAD) * next_run_reach(LEVEL, count)
     });
     let better = logs.iter().filter(|log| **log < 0.0).count();
-    Some(HostRank { class, is_own, count, better, ratio: (-middle).exp(), spread, is_worse })
+    Some(HostRank { class, count, better, ratio: (-middle).exp(), spread, is_worse })
 }
 
 /// The costs of a class's rows, by name.
@@ -276,11 +256,7 @@ fn beyond(rank: &HostRank) -> String {
 
 /// `memory latency +45 % against the median of 5 earlier check-ups of this machine, 5 of them better`.
 fn stands(rank: &HostRank) -> String {
-    let others = if rank.is_own {
-        format!("{} earlier check-ups of this machine", rank.count)
-    } else {
-        format!("{} other machines with this CPU", rank.count)
-    };
+    let others = format!("{} earlier check-ups of this machine", rank.count);
     let spread = rank.spread.map_or_else(String::new, |spread| {
         format!(" (one standard deviation {:.1} %)", spread.exp_m1() * 100.0)
     });

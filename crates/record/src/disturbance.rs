@@ -78,9 +78,7 @@ pub struct EpochCost {
 pub struct HostRank {
     /// The rows behind it.
     pub class: RowClass,
-    /// True for earlier runs of this machine, false for other machines with this CPU.
-    pub is_own: bool,
-    /// Earlier runs, or other machines.
+    /// Earlier runs of this machine.
     pub count: usize,
     /// How many of them were better.
     pub better: usize,

@@ -188,11 +188,12 @@ pub struct NodeRow {
 }
 
 /// What a state is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateKind {
     /// A flaw of the catalogue.
+    #[default]
     Flaw,
     /// The counters of two CPUs, or the kernel's clock source.
     Clock,
@@ -203,7 +204,7 @@ pub enum StateKind {
 }
 
 /// One verdict, clock pair or setting of one node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateRow {
     /// Name of the node.
@@ -246,21 +247,7 @@ pub struct StateRow {
 impl StateRow {
     /// A state of no node yet, of which nothing is known.
     pub fn about(kind: StateKind, id: impl Into<String>) -> Self {
-        Self {
-            node: String::new(),
-            run_id: String::new(),
-            kind,
-            id: id.into(),
-            affected: None,
-            workaround: None,
-            protected: None,
-            paid: None,
-            value: None,
-            rate_ppb: None,
-            rate_lo_ppb: None,
-            rate_hi_ppb: None,
-            offset_ns: None,
-        }
+        Self { kind, id: id.into(), ..Self::default() }
     }
 }
 

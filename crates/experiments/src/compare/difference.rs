@@ -1,7 +1,7 @@
 //! What two sides of a row differ by, on the log scale of cost: above zero the second is slower.
 //!
 //! Replicates without partners have the Hodges-Lehmann shift with the rank-sum interval, or Student's with Welch's degrees where there
-//! are too few for that; pairs, where a caller took some, the signed-rank interval. Of single values nothing is known.
+//! are too few for that. Of single values nothing is known.
 
 use record::Better;
 use stats::{Comparison, Interval, Knowledge};
@@ -98,11 +98,9 @@ impl Side {
 }
 
 /// Of replicates from elsewhere, each row by itself and all rows one family.
-pub(super) fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost> {
-    let found: Vec<Option<Comparison>> = gathered
-        .iter()
-        .map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better, options.paired))
-        .collect();
+pub(super) fn costs_of_replicates(gathered: &[Gathered<'_>]) -> Vec<Cost> {
+    let found: Vec<Option<Comparison>> =
+        gathered.iter().map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better)).collect();
     let p_values: Vec<f64> = found.iter().flatten().map(|one| one.p).collect();
     let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
     let cost = |comparison: Option<Comparison>| Cost {
@@ -115,16 +113,12 @@ pub(super) fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) 
 }
 
 /// The difference of the second side from the first as a cost; `None` if their spread is not known.
-fn difference(sides: [&[Sample]; 2], better: Better, paired: bool) -> Option<Comparison> {
+fn difference(sides: [&[Sample]; 2], better: Better) -> Option<Comparison> {
     // A rate as the time it stands for.
     let cost = |value: f64| if better == Better::Lower { value } else { value.recip() };
     let [a, b] = sides.map(|side| values(side).into_iter().map(cost).collect::<Vec<f64>>());
-    let found = if paired {
-        Comparison::of_pairs(&a.into_iter().zip(b).collect::<Vec<_>>())
-    } else {
-        let groups = Comparison::of_groups(&a, &b)?;
-        if groups.interval.is_some() { Some(groups) } else { welch(&a, &b) }
-    };
+    let groups = Comparison::of_groups(&a, &b)?;
+    let found = if groups.interval.is_some() { Some(groups) } else { welch(&a, &b) };
     let has_width = |ends: Interval| ends.high > ends.low;
     found.filter(|found| found.interval.is_some_and(has_width) && found.equivalence_interval.is_some())
 }
@@ -195,7 +189,7 @@ mod tests {
     }
 
     fn of(a: &[Sample], b: &[Sample]) -> Option<Comparison> {
-        difference([a, b], Better::Lower, false)
+        difference([a, b], Better::Lower)
     }
 
     #[test]
@@ -240,7 +234,7 @@ mod tests {
     #[test]
     fn rates_are_compared_as_the_times_they_stand_for() {
         let sides = [[9.9, 10.0, 10.1], [4.95, 5.0, 5.05]].map(|values| samples(&values));
-        let found = difference(sides.each_ref().map(Vec::as_slice), Better::Higher, false);
+        let found = difference(sides.each_ref().map(Vec::as_slice), Better::Higher);
         assert!((found.expect("replicates").ratio - 2.0).abs() < 1e-12);
     }
 

@@ -119,12 +119,11 @@ pub(super) fn judged(
     matched: &[Test],
     options: &Options,
 ) -> Result<Judgement, CompareError> {
-    let by_runs = !options.paired && configurations.iter().all(|one| one.kind == SourceKind::Record);
+    let by_runs = configurations.iter().all(|one| one.kind == SourceKind::Record);
     let mut gathered = Vec::new();
     for row in matched.iter().flat_map(|test| test.rows(|place| is_everywhere(configurations, test, place))) {
         for index in (0..configurations.len()).filter(|index| *index != baseline) {
             let row = gather(&row, configurations, [baseline, index], history);
-            check_pairs(&row, options)?;
             gathered.push(if by_runs { row.in_core_cycles() } else { row });
         }
     }
@@ -132,7 +131,7 @@ pub(super) fn judged(
     let CostsOfRuns { costs, mut classes, mut memory } = if by_runs {
         runs::costs(&gathered, runs::host(configurations), options)
     } else {
-        let costs = costs_of_replicates(&gathered, options);
+        let costs = costs_of_replicates(&gathered);
         CostsOfRuns { costs, classes: Vec::new(), memory: Vec::new() }
     };
     let drafts: Vec<Draft> =
@@ -178,14 +177,6 @@ fn gather<'t>(
     }
 }
 
-fn check_pairs(row: &Gathered<'_>, options: &Options) -> Result<(), CompareError> {
-    let [first, second] = row.sides.each_ref().map(Vec::len);
-    if options.paired && first != second {
-        return Err(CompareError::NotPairs { test: row.row.test.name.clone(), first, second });
-    }
-    Ok(())
-}
-
 /// A row without verdict; `None` if a side holds nothing.
 fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft> {
     let (test, better) = (gathered.row.test, gathered.better);
@@ -214,7 +205,7 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
         q: cost.q.map(rounded),
         further_runs: None,
         samples: gathered.sides.each_ref().map(Vec::len),
-        paired: options.paired,
+        paired: false,
         control: test.control,
         knowledge: cost.knowledge,
     };

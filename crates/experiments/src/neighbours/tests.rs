@@ -53,7 +53,7 @@ fn earlier(memory_ns: f64) -> HistoryEntry {
 
 fn told(record: &Record, own: &[f64]) -> Neighbours {
     let own: Vec<HistoryEntry> = own.iter().map(|ns| earlier(*ns)).collect();
-    neighbours(record, &own.iter().collect::<Vec<_>>(), &[]).expect("epochs or a history")
+    neighbours(record, &own.iter().collect::<Vec<_>>()).expect("epochs or a history")
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_sibling_that_is_busy_for_a_quarter_of_the_time_is_a_neighbour() {
     let share = |share: f64| CpuShare { core_share: Some(share), ..CpuShare::default() };
     let mut run =
         Record { epochs: [0.99, 0.86, 0.99].map(|of| epoch(share(of))).into(), ..Record::default() };
-    let found = neighbours(&run, &[], &[]).expect("epochs");
+    let found = neighbours(&run, &[]).expect("epochs");
     assert_eq!(found.at_work, [2]);
     assert!(found.shows[0].ends_with("a CPU had 86 % of a core"), "{:?}", found.shows);
     run.epochs[1].got = share(0.97);
-    let found = neighbours(&run, &[], &[]).expect("epochs");
+    let found = neighbours(&run, &[]).expect("epochs");
     assert!(
         found.at_work.is_empty() && found.shows[0].ends_with("each CPU had at least 97 % of a core"),
         "{found:?}"
@@ -96,7 +96,7 @@ fn a_state_that_lasts_the_whole_run_shows_in_earlier_runs_alone() {
     let found = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 150.0, 155.0, 160.0, 166.0]);
     assert!(found.at_work.is_empty());
     let rank = found.ranks.iter().find(|rank| rank.class == RowClass::MemoryLatency).expect("a rank");
-    assert_eq!((rank.count, rank.better, rank.is_own, rank.is_worse), (5, 5, true, true));
+    assert_eq!((rank.count, rank.better, rank.is_worse), (5, 5, true));
     assert!((rank.ratio - 225.0 / 155.0).abs() < 1e-9);
     let why = found.give_back.expect("evidence");
     assert!(why.contains("memory latency +45 % against the median of 5 earlier check-ups"), "{why}");
@@ -125,37 +125,27 @@ fn bare_metal_has_other_programs_and_nothing_to_give_back() {
 }
 
 #[test]
-fn other_machines_count_once_each_and_those_with_another_plan_never() {
-    let mut kin: Vec<HistoryEntry> = [144.0, 150.0, 155.0, 160.0, 166.0].map(earlier).into();
-    for (index, entry) in kin.iter_mut().enumerate() {
-        entry.fingerprint.cpus = index + 3;
-    }
-    let run = record(&[225.0, 226.0, 228.0], &[0.0; 3]);
-    let found = neighbours(&run, &[], &kin.iter().collect::<Vec<_>>()).expect("epochs");
-    assert!(found.give_back.is_some_and(|why| why.contains("5 other machines with this CPU")));
-    for entry in &mut kin {
-        entry.fingerprint.cpus = 3;
-    }
-    let found = neighbours(&run, &[], &kin.iter().collect::<Vec<_>>()).expect("epochs");
-    assert_eq!(found.give_back, None);
-    for entry in &mut kin {
+fn check_ups_with_another_plan_do_not_count() {
+    let mut own: Vec<HistoryEntry> = [144.0, 150.0, 155.0, 160.0, 166.0].map(earlier).into();
+    for entry in &mut own {
         entry.plan = "another".to_owned();
     }
-    let found = neighbours(&run, &kin.iter().collect::<Vec<_>>(), &[]).expect("epochs");
+    let run = record(&[225.0, 226.0, 228.0], &[0.0; 3]);
+    let found = neighbours(&run, &own.iter().collect::<Vec<_>>()).expect("epochs");
     assert!(found.ranks.is_empty() && found.give_back.is_none());
 }
 
 #[test]
 fn what_says_nothing_is_passed_over() {
-    assert_eq!(neighbours(&Record::default(), &[], &[]), None);
+    assert_eq!(neighbours(&Record::default(), &[]), None);
     let mut old = record(&[150.0, 151.0, 152.0], &[0.0; 3]);
     old.epochs.clear();
-    assert_eq!(neighbours(&old, &[], &[]), None, "a record of one process, without history");
+    assert_eq!(neighbours(&old, &[]), None, "a record of one process, without history");
     let one = record(&[150.0], &[0.3]);
-    let found = neighbours(&one, &[], &[]).expect("the kernel told of it");
+    let found = neighbours(&one, &[]).expect("the kernel told of it");
     assert!(found.costs.is_empty() && found.at_work == [1]);
     let spoilt = record(&[f64::NAN, 150.0, -1.0], &[f64::NAN, 0.0, 0.0]);
-    let found = neighbours(&spoilt, &[&earlier(f64::NAN)], &[]).expect("the core told of it");
+    let found = neighbours(&spoilt, &[&earlier(f64::NAN)]).expect("the core told of it");
     assert!(found.at_work.is_empty() && found.costs.iter().all(|cost| cost.class != RowClass::MemoryLatency));
     assert!(found.shows.iter().all(|line| !line.contains("NaN")), "{:?}", found.shows);
     let two = record(&[150.0, 290.0], &[0.0; 3]);

@@ -5,18 +5,15 @@
 //! trials and boots lie apart is shown beside it. One boot against one is refused: nothing is known then of how far boots
 //! differ by themselves.
 
-use record::{
-    ArmFact, BootRow, BootSummary, ComparisonRow, DocumentHead, ExperimentRow, REBOOTS_SCHEMA, RebootOutcome,
-};
+use record::{ArmFact, BootRow, BootSummary, ComparisonRow, DocumentHead, REBOOTS_SCHEMA, RebootOutcome};
 use stats::text::points_in_words;
 use stats::{Arm, Comparison, Guard, Verdict, guarded_passes, median, median_absolute_deviation, two_levels};
 
 use super::facts::{BootFacts, unsteady};
 use super::journal::{BootTrial, Fate, Journal, Phase, Visit, letter};
 use super::plan::FEWEST_BOOTS;
-use crate::ab::command_subject::WALL_TIME;
 use crate::ab::judged_rows::{Sides, as_cost, draft, judge, percent};
-use crate::ab::sentence::{Further, HEADLINES_OF_PROGRAM, change, of_toggle};
+use crate::ab::sentence::{Further, HEADLINES_OF_PROGRAM, change, of_toggle, subject as subject_named};
 use crate::ab::subject::KeptRow;
 
 /// A control further from the median boot than so many deviations is told.
@@ -281,7 +278,7 @@ fn sentence(found: &RebootOutcome, row: Option<&BootRow>) -> String {
     let Some(row) = row.filter(|_| a > 0 && b > 0) else { return nothing(found) };
     // A boot of which every trial was set aside counts and has no value.
     let [a, b] = row.row.samples;
-    let (name, size) = (&row.row.name, change(&as_experiment(row)));
+    let (name, size) = (&row.row.name, change(&row.row));
     let boots =
         if a == 1 && b == 1 { "one boot against one".to_owned() } else { format!("{a} boots against {b}") };
     let finding = if a == 1 && b == 1 {
@@ -301,13 +298,8 @@ fn sentence(found: &RebootOutcome, row: Option<&BootRow>) -> String {
 }
 
 fn known(row: &BootRow, found: &RebootOutcome) -> String {
-    let is_program = row.row.group == "program";
-    let subject = match row.row.name.as_str() {
-        WALL_TIME => "this program".to_owned(),
-        name if is_program => format!("the {name} of this program"),
-        name => name.to_owned(),
-    };
-    of_toggle(&as_experiment(row), &found.b, &subject, Further::BOOTS)
+    let called = if row.row.group == "program" { "this program" } else { "" };
+    of_toggle(&row.row, &found.b, &subject_named(called, &row.row.name), Further::BOOTS)
 }
 
 fn nothing(found: &RebootOutcome) -> String {
@@ -323,7 +315,7 @@ fn nothing(found: &RebootOutcome) -> String {
 fn controls(found: &RebootOutcome) -> Option<String> {
     let size = |row: &&BootRow| row.row.change_percent.abs();
     let moved = found.controls.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    Some(format!("the control moved {}", change(&as_experiment(moved))))
+    Some(format!("the control moved {}", change(&moved.row)))
 }
 
 fn spread(row: &BootRow) -> Option<String> {
@@ -333,14 +325,4 @@ fn spread(row: &BootRow) -> Option<String> {
         points_in_words(between),
         points_in_words(within)
     ))
-}
-
-/// The words for a row of turns serve for one of boots.
-fn as_experiment(row: &BootRow) -> ExperimentRow {
-    ExperimentRow {
-        row: row.row.clone(),
-        ratio: row.ratio,
-        ratio_interval: row.ratio_interval,
-        blocks: row.row.samples[0].min(row.row.samples[1]),
-    }
 }
