@@ -15,7 +15,7 @@ use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric};
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{self, FACTORS};
-use experiments::place::outcome::{Setting, nothing_tried, outcome};
+use experiments::place::outcome::{ProgramProfile, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use experiments::program::Program;
@@ -144,7 +144,7 @@ fn how(request: &Request<'_>) -> HowToRun {
 }
 
 /// Enters who shares what, or why that is not known.
-fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
+fn learn(setting: &mut ProgramProfile, sharing: Result<Sharing, impl std::fmt::Display>) {
     match sharing {
         Ok(sharing) => {
             setting
@@ -368,7 +368,7 @@ mod tests {
         for (threads, is_one_line) in [(64, false), (65, true)] {
             let threads = vec![SharingThread::default(); threads];
             let sharing = Some(Sharing { threads, ..Sharing::default() });
-            let found = PlaceOutcome { sharing, ..nothing_tried(&Setting::default(), &arms, "") };
+            let found = PlaceOutcome { sharing, ..nothing_tried(&ProgramProfile::default(), &arms, "") };
             let text = json_text(&found).expect("it can be written");
             assert_eq!(text.lines().count() == 1, is_one_line);
             assert_eq!(serde_json::from_str::<PlaceOutcome>(&text).expect("it can be read"), found);

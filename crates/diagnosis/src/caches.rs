@@ -33,8 +33,11 @@ pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
     }
     let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory.as_ref().map(|seen| seen.ns)]);
     let reached = memory.as_ref().and_then(MemorySeen::block_bytes).map(|block| block as f64);
-    let found: Vec<Found> =
-        plateaus.iter().zip(next_ns).map(|(here, next)| Found::new(&columns, *here, next, reached)).collect();
+    let found: Vec<SeenCache> = plateaus
+        .iter()
+        .zip(next_ns)
+        .map(|(here, next)| SeenCache::new(&columns, *here, next, reached))
+        .collect();
     let numbers = numbers(&found, &claims);
     let mut levels: Vec<Level> = Vec::new();
     for (found, number) in found.iter().zip(&numbers) {
@@ -80,7 +83,7 @@ fn without_rate(name: &str) -> Withheld {
 }
 
 /// A cache as the surface shows it, still without a name.
-struct Found {
+struct SeenCache {
     ns: f64,
     size: Option<Size>,
     /// Smallest and largest block that rest at its latency: the level surely serves those.
@@ -91,7 +94,7 @@ struct Found {
     largest: Option<f64>,
 }
 
-impl Found {
+impl SeenCache {
     fn new(columns: &Columns, ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
         let line = columns.line();
         let rest = rest(line, ns);
@@ -135,7 +138,7 @@ fn unresolved(claims: &[(u8, Bytes)], numbers: &[u8]) -> Vec<Withheld> {
 
 /// The blocks, above the first number and up to the second, that surely come from the level at `index`; memory is behind the
 /// last cache.
-fn served(found: &[Found], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
+fn served(found: &[SeenCache], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
     let before = index.checked_sub(1).and_then(|before| found.get(before));
     let beyond = before.and_then(|before| before.size).map(|size| size.surely_beyond());
     let Some(here) = found.get(index) else {
@@ -181,7 +184,7 @@ fn span(columns: &Columns, plateau_ns: f64) -> Option<[f64; 2]> {
 /// Level numbers of the caches found. Without claims, or with as many, they count up; where fewer are found than claimed
 /// each takes the claim that it ends nearest to, in order: a machine whose L2 does not show still has an L3. One that rests only
 /// where a nearer claim would hold all its blocks is that nearer one, wherever the rise behind it ends.
-fn numbers(found: &[Found], claims: &[(u8, Bytes)]) -> Vec<u8> {
+fn numbers(found: &[SeenCache], claims: &[(u8, Bytes)]) -> Vec<u8> {
     if found.len() >= claims.len() {
         return (1..=found.len()).map(|number| u8::try_from(number).unwrap_or(u8::MAX)).collect();
     }

@@ -1,4 +1,4 @@
-//! Interleaved experiments: two states in randomised quads, the A/A control first, and one sentence in the end.
+//! Interleaved experiments: two states in randomised blocks, the A/A control first, and one sentence in the end.
 //!
 //! [`trial_log`] decides what runs next and when to stop, [`mod@outcome`] what it amounts to; both are pure and know nothing of
 //! clocks, CPUs or processes. What is run is a [`Subject`]:

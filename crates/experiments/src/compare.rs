@@ -53,17 +53,17 @@ pub enum CompareError {
     #[error("{names} have no test in common; compare results of the same tests")]
     NothingInCommon { names: String },
     /// `--baseline` names none of them.
-    #[error("no configuration is called {wanted}; {hint}the baseline is a number from 1 or one of {names}")]
+    #[error("no configuration is called {asked}; {hint}the baseline is a number from 1 or one of {names}")]
     NoBaseline {
-        wanted: String,
+        asked: String,
         /// The nearest name, as a question; or empty.
         hint: String,
         names: String,
     },
     /// `--without` names a group that no row has.
-    #[error("no test is in the group {wanted}; {hint}the groups are {groups}")]
+    #[error("no test is in the group {asked}; {hint}the groups are {groups}")]
     NoGroup {
-        wanted: String,
+        asked: String,
         /// The nearest name, as a question; or empty.
         hint: String,
         groups: String,
@@ -192,14 +192,14 @@ fn names(configurations: &[Configuration]) -> String {
     configurations.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn baseline_index(configurations: &[Configuration], wanted: Option<&str>) -> Result<usize, CompareError> {
-    let Some(wanted) = wanted else { return Ok(0) };
-    let by_name = configurations.iter().position(|one| one.name == wanted);
-    let by_number = wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Result<usize, CompareError> {
+    let Some(asked) = asked else { return Ok(0) };
+    let by_name = configurations.iter().position(|one| one.name == asked);
+    let by_number = asked.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     by_name.or(by_number.filter(|index| *index < configurations.len())).ok_or_else(|| {
         CompareError::NoBaseline {
-            wanted: wanted.to_owned(),
-            hint: did_you_mean(wanted, configurations.iter().map(|one| one.name.as_str())),
+            asked: asked.to_owned(),
+            hint: did_you_mean(asked, configurations.iter().map(|one| one.name.as_str())),
             names: names(configurations),
         }
     })

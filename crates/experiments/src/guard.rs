@@ -222,7 +222,7 @@ impl<'b> Guard<'b> {
                     class: trend.class.name().to_owned(),
                     slower_percent: trend.log.exp_m1() * 100.0,
                     limit_percent: trend.limit.exp_m1() * 100.0,
-                    trend: Some(trend.told),
+                    trend: Some(trend.document),
                 });
             }
         }
@@ -256,7 +256,7 @@ impl<'b> Guard<'b> {
                 || "numbers are within their limits".to_owned(),
                 |why| format!("numbers are not judged: {why}"),
             );
-            (GuardVerdict::Changed, format!("changed: {}{more}; {numbers}", cause::told(fact)))
+            (GuardVerdict::Changed, format!("changed: {}{more}; {numbers}", cause::described(fact)))
         } else if let Some(why) = withheld {
             (GuardVerdict::CannotTell, format!("cannot tell: {why}; facts are as before"))
         } else {

@@ -237,11 +237,11 @@ fn shares_taken(got: &CpuShare, above: [f64; 3]) -> Vec<String> {
         ("other programs", got.others_share),
         ("waiting for a CPU", got.waited_share),
     ];
-    let told = shares.into_iter().zip(above).filter_map(|((what, share), above)| {
+    let described = shares.into_iter().zip(above).filter_map(|((what, share), above)| {
         let share = share.filter(|share| share.is_finite() && *share > above)?;
         Some(format!("{what} {:.1} %", share * 100.0))
     });
-    told.collect()
+    described.collect()
 }
 
 /// What a CPU had of its core, if that is below.
@@ -270,10 +270,10 @@ fn stands(rank: &HostRank) -> String {
 
 /// The evidence for giving an instance back.
 fn give_back(worse: &[&HostRank]) -> String {
-    let told: Vec<String> = worse.iter().map(|rank| stands(rank)).collect();
+    let described: Vec<String> = worse.iter().map(|rank| stands(rank)).collect();
     format!(
         "there is reason to give this instance back, if a check-up an hour from now finds the same: {}",
-        told.join("; ")
+        described.join("; ")
     )
 }
 

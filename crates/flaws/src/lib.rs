@@ -27,7 +27,7 @@ pub use entry::{
     Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
     Switch, TaskStatus, Wording, Workaround,
 };
-pub use gate::{GateReason, Norm, NormError, unmet};
+pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};

@@ -270,13 +270,13 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
             _ => Answer::No,
         });
     }
-    for (flag, wanted) in [(&need.flag, true), (&need.without_flag, false)] {
+    for (flag, required) in [(&need.flag, true), (&need.without_flag, false)] {
         let Some(flag) = flag else { continue };
-        texts.push(if wanted { format!("the flag {flag}") } else { format!("no flag {flag}") });
+        texts.push(if required { format!("the flag {flag}") } else { format!("no flag {flag}") });
         answers.push(
             match (
                 evidence.flags.is_empty() || evidence.flags_untold.contains(flag),
-                evidence.flags.contains(flag) == wanted,
+                evidence.flags.contains(flag) == required,
             ) {
                 (true, _) => Answer::Unknown,
                 (false, true) => Answer::Yes,

@@ -108,13 +108,18 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterVerdict
     for bits in flaw.msr.iter().filter(is_meant) {
         let readings = evidence.msr.get(&msr_key(bits.number)).map_or(&[][..], Vec::as_slice);
         let name = format!("MSR {:08x}", bits.number);
-        add_bits(&mut shown, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
+        add_bits(
+            &mut shown,
+            &name,
+            readings,
+            &RequiredBits { mask: bits.mask, on: bits.on, means: bits.means },
+        );
     }
     for bits in flaw.pci.iter().filter(|_| is_about) {
         let readings = evidence.pci.get(&pair_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
         let name = format!("node word F{:x}x{:02x}", bits.function, bits.offset);
-        let wanted = Wanted { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
-        add_bits(&mut shown, &name, readings, &wanted);
+        let required = RequiredBits { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
+        add_bits(&mut shown, &name, readings, &required);
     }
     add_osvw(&mut shown, flaw, evidence);
     flaw.cpuid.iter().for_each(|bit| add_cpuid(&mut shown, bit, evidence, is_about));
@@ -139,14 +144,14 @@ fn silent(why: &str) -> RegisterVerdict {
 }
 
 /// Bits and what they mean.
-struct Wanted {
+struct RequiredBits {
     mask: u64,
     on: u64,
     means: Means,
 }
 
 /// Takes in one register as all CPUs or nodes show it.
-fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted: &Wanted) {
+fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], required: &RequiredBits) {
     let values: Vec<(u32, u64)> =
         readings.iter().filter_map(|reading| Some((reading.unit, *reading.value.value()?))).collect();
     if values.is_empty() {
@@ -155,12 +160,12 @@ fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted:
             record::Reading::Is(_) => None,
         });
         shown.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
-        shown.miss(wanted.means);
+        shown.miss(required.means);
         return;
     }
-    let is_on = |value: u64| value & wanted.mask == wanted.on;
+    let is_on = |value: u64| value & required.mask == required.on;
     let on = values.iter().filter(|(_, value)| is_on(*value)).count();
-    let bits = values[0].1 & wanted.mask;
+    let bits = values[0].1 & required.mask;
     let unread = readings.len() - values.len();
     let silent = if unread == 0 { String::new() } else { format!(", {unread} not readable") };
     if on != 0 && on != values.len() {
@@ -173,9 +178,9 @@ fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted:
             odd.join(", ")
         ));
     } else {
-        shown.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", wanted.mask, values.len()));
+        shown.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", required.mask, values.len()));
     }
-    match wanted.means {
+    match required.means {
         Means::Workaround => shown.states.push(match on {
             _ if unread > 0 && on == values.len() => WorkaroundState::Unknown,
             0 => WorkaroundState::Off,

@@ -82,9 +82,9 @@ pub struct ExperimentRow {
     pub row: ComparisonRow,
     /// `b` over `a`.
     pub ratio: f64,
-    /// 95 % interval of `ratio`; `None` for fewer than six quads.
+    /// 95 % interval of `ratio`; `None` for fewer than six blocks.
     pub ratio_interval: Option<Interval>,
-    /// Quads that hold a pair of this row.
+    /// Blocks that hold a pair of this row.
     #[serde(rename = "quads")]
     pub blocks: usize,
 }
@@ -95,7 +95,7 @@ pub struct ExperimentRow {
 pub struct AaControl {
     /// What each row showed, controls included.
     pub rows: Vec<AaRow>,
-    /// Quads taken.
+    /// Blocks taken.
     #[serde(rename = "quads")]
     pub blocks: usize,
     /// Rows that differed at 5 %, uncorrected: false alarms all.
@@ -119,7 +119,7 @@ pub struct AaRow {
     pub effect: String,
     /// Its change in percent: it should be nothing.
     pub change_percent: f64,
-    /// 95 % interval of the change; `None` for fewer than six quads.
+    /// 95 % interval of the change; `None` for fewer than six blocks.
     pub interval: Option<Interval>,
     /// Two-sided p of such a change from nothing.
     pub p: f64,
@@ -129,7 +129,7 @@ pub struct AaRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairCounts {
-    /// Pairs taken, in whole quads.
+    /// Pairs taken, in whole blocks.
     pub taken: usize,
     /// Pairs that stayed.
     pub kept: usize,
@@ -140,7 +140,7 @@ pub struct PairCounts {
     /// Guards that moved in some states more than in others, and so dropped nothing.
     #[serde(default)]
     pub lopsided: Vec<LopsidedGuard>,
-    /// Trials thrown away because their quad was not finished.
+    /// Trials thrown away because their block was not finished.
     pub unfinished_trials: usize,
 }
 
@@ -201,7 +201,7 @@ pub enum Ended {
     PairsTaken,
     /// Runs fail in one state or in both.
     Failing,
-    /// A signal ended it; whole quads count.
+    /// A signal ended it; whole blocks count.
     Interrupted,
 }
 

@@ -360,7 +360,7 @@ impl Station {
     }
 
     fn abandon(&self, global: &Global) -> anyhow::Result<Outcome> {
-        if self.place.find()? == visit::Found::Nothing {
+        if self.place.find()? == visit::StoredState::Nothing {
             self.place.journal()?;
         }
         let _lock = self.place.lock()?;

@@ -10,7 +10,7 @@ use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{ArmPlan, Arms, FACTORS, OS};
 use experiments::place::arrangement::Arrangement;
 use experiments::place::follower::Follower;
-use experiments::place::outcome::{Setting, nothing_tried, outcome};
+use experiments::place::outcome::{ProgramProfile, nothing_tried, outcome};
 use experiments::place::thread_table::Turnover;
 use experiments::place::window_subject::{FarWorse, WINDOWS, WindowSubject, look_time, progress};
 use host::live::{self, PerfError, ThreadError, pending_signal, start_thread};
@@ -113,7 +113,7 @@ fn observed(
     follower: &mut Follower,
     process: u32,
     room: &Room<'_>,
-) -> anyhow::Result<Setting> {
+) -> anyhow::Result<ProgramProfile> {
     let asked = request.arguments.profile;
     let time = request.arguments.budget.map_or(asked, |budget| budget.min(asked));
     let (looked, sharing) = profiled(follower, process, time)?;
@@ -196,7 +196,7 @@ fn shown(
     follower: &mut Follower,
     command: &str,
     arms: &Arms,
-    setting: &mut Setting,
+    setting: &mut ProgramProfile,
     started: Instant,
 ) -> anyhow::Result<PlaceOutcome> {
     let look = look_asked(request, command)?;
@@ -218,7 +218,7 @@ fn in_turns(
     follower: &mut Follower,
     command: &str,
     arms: &Arms,
-    setting: &mut Setting,
+    setting: &mut ProgramProfile,
     left: Duration,
 ) -> anyhow::Result<PlaceOutcome> {
     let window = request.arguments.window;

@@ -232,8 +232,8 @@ impl ProbeSubject {
             let _ = row.probes[0].sample();
         }
         let once_s = begun.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
-        let wanted = (settle_s * TRIAL_PER_SETTLE / once_s).ceil() as usize;
-        self.samples = wanted.clamp(SAMPLES, SAMPLES_MAX);
+        let required = (settle_s * TRIAL_PER_SETTLE / once_s).ceil() as usize;
+        self.samples = required.clamp(SAMPLES, SAMPLES_MAX);
         Ok(())
     }
 

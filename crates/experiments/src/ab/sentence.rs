@@ -36,7 +36,7 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
 /// What more of would decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Further {
-    /// What carries an interval: `quads`.
+    /// What carries an interval: `blocks`.
     units: &'static str,
     /// `pairs`; `None` where enough were taken.
     what: Option<&'static str>,
@@ -48,7 +48,7 @@ impl Further {
 
     /// Pairs of runs, unless enough were taken.
     fn pairs(ended: Ended) -> Self {
-        Self { units: "quads", what: Some("pairs").filter(|_| ended != Ended::Precise) }
+        Self { units: "blocks", what: Some("pairs").filter(|_| ended != Ended::Precise) }
     }
 }
 
@@ -157,8 +157,8 @@ fn failed(failures: &Failures) -> String {
 
 fn nothing(found: &ExperimentOutcome) -> String {
     match found.ended {
-        Ended::Interrupted => "ended before the first whole quad; nothing is known".to_owned(),
-        _ => "the budget was too short for one quad of runs; give more with --budget".to_owned(),
+        Ended::Interrupted => "ended before the first whole block; nothing is known".to_owned(),
+        _ => "the budget was too short for one block of runs; give more with --budget".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use record::Better;
 use serde::{Deserialize, Serialize};
 use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, lopsided_p, quad_means};
 
-/// A block is a pass through all cells and its mirror image: of one toggle a quad, made of two pairs.
+/// A block is a pass through all cells and its mirror image: of one toggle ABBA or BAAB, two pairs.
 pub const PASSES_PER_BLOCK: usize = 2;
 
 /// A guard that falls on some states more often than others, with a chance below this, drops nothing. To keep passes is always right, and
@@ -139,8 +139,8 @@ impl TrialSet {
 
     /// Adds a whole block.
     pub fn push_block(&mut self, cells: &[Cell], trials: Vec<Trial>) {
-        let wanted = PASSES_PER_BLOCK * cell_count(self.factors);
-        assert!(cells.len() == wanted && trials.len() == wanted, "only whole blocks count");
+        let required = PASSES_PER_BLOCK * cell_count(self.factors);
+        assert!(cells.len() == required && trials.len() == required, "only whole blocks count");
         self.cells.extend_from_slice(cells);
         self.trials.extend(trials);
     }

@@ -144,8 +144,8 @@ fn run_trials(mut subject: Simulated, rules: &Rules) -> (TrialLog, ExperimentOut
 fn whole_blocks_only(trial_log: &TrialLog) {
     for taken in [&trial_log.aa_trials, &trial_log.trials] {
         assert_eq!(taken.trials.len() % 4, 0);
-        for quad in taken.cells.chunks(4) {
-            assert!(quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1], "{quad:?}");
+        for block in taken.cells.chunks(4) {
+            assert!(block[0] == block[3] && block[1] == block[2] && block[0] != block[1], "{block:?}");
         }
     }
 }
@@ -155,7 +155,7 @@ fn a_planted_cost_is_found_whatever_the_machine_does_meanwhile() {
     let disturbances: [(&str, Disturbance); 4] = [
         ("quiet", |_| 0.0),
         ("drift", |now_s| 0.002 * now_s),
-        ("period of a quad", |now_s| if now_s as u64 % 4 < 2 { 0.05 } else { 0.0 }),
+        ("period of a block", |now_s| if now_s as u64 % 4 < 2 { 0.05 } else { 0.0 }),
         ("step", |now_s| if now_s > 150.0 { 0.3 } else { 0.0 }),
     ];
     for (name, disturbance) in disturbances {
@@ -220,7 +220,7 @@ fn what_changes_from_block_to_block_never_changes_within_one() {
 }
 
 #[test]
-fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
+fn whenever_the_user_ends_it_only_whole_blocks_are_kept() {
     for ends_after in 1..80 {
         let subject = Simulated { ends_after: Some(ends_after), ..Simulated::one(0.05) };
         let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
@@ -314,8 +314,8 @@ fn progress_tells_a_share_that_never_leaves_its_bounds() {
     let mut kept = Kept(Vec::new());
     run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut kept).expect("it cannot fail");
     assert!(kept.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
-    let told: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
-    assert!(told.len() > 5 && kept.0.iter().any(|now| now.is_aa));
+    let described: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
+    assert!(described.len() > 5 && kept.0.iter().any(|now| now.is_aa));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What runs next, and when it ends: the A/A control, then blocks, until the interval is narrow or the budget is spent.
 //!
-//! A block is a shuffle of all states and its mirror image; with one toggle it is a quad of two pairs. Pure: the clock is
+//! A block is a shuffle of all states and its mirror image; with one toggle it is two pairs. Pure: the clock is
 //! the subject's, so that a simulated one serves as well. Whatever ends an experiment, only whole blocks are kept: half a
 //! block is not balanced. Past the budget at most the trial is finished that runs.
 
@@ -14,7 +14,7 @@ use super::subject::{PASSES_PER_BLOCK, Subject, Trial, TrialSet, headline_row};
 
 /// Share of the budget for the A/A control. Source: METHODOLOGY.md, "Experiments".
 const AA_SHARE: f64 = 0.2;
-/// It may take this share where it would not reach the fewest quads that can show more than chance.
+/// It may take this share where it would not reach the fewest blocks that can show more than chance.
 const AA_SHARE_MAX: f64 = 1.0 / 3.0;
 /// With so many runs failed in one state, and none that worked, going on is useless.
 const FAILURES_IN_VAIN: usize = 3;

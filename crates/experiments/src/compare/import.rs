@@ -252,11 +252,11 @@ impl Columns {
         let (Some(name), Some(values)) = (line.column(&["name"]), line.column(&["values", "value"])) else {
             return Err(ImportError::Unknown);
         };
-        let need = |wanted: &str| {
-            line.column(&[wanted]).ok_or_else(|| ImportError::Shape {
+        let need = |asked: &str| {
+            line.column(&[asked]).ok_or_else(|| ImportError::Shape {
                 place: format!("line {}", line.number),
                 problem: format!(
-                    "there is no column {wanted}; the columns are name, unit, better, group, values"
+                    "there is no column {asked}; the columns are name, unit, better, group, values"
                 ),
             })
         };

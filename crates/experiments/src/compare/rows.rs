@@ -285,10 +285,10 @@ const MEAN_MAGNITUDE: f64 = 0.797_884_560_802_865_4;
 /// The average of all rows, those without a group, and one per group, candidate by candidate.
 pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<ComparisonAverage>, CompareError> {
     let groups = distinct(rows.iter().map(|row| row.row.group.as_str()));
-    if let Some(wanted) = without.iter().find(|wanted| !groups.contains(&wanted.as_str())) {
+    if let Some(asked) = without.iter().find(|asked| !groups.contains(&asked.as_str())) {
         return Err(CompareError::NoGroup {
-            wanted: wanted.clone(),
-            hint: did_you_mean(wanted, groups.iter().copied()),
+            asked: asked.clone(),
+            hint: did_you_mean(asked, groups.iter().copied()),
             groups: groups.join(", "),
         });
     }

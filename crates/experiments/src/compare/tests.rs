@@ -163,8 +163,8 @@ fn several_candidates_stand_in_order_against_the_baseline_that_was_chosen() {
     let [before, after] = arms(10.0, 11.0, 0.01);
     let mut third = after.clone();
     third.name = "third".to_owned();
-    for wanted in ["2", "after"] {
-        let options = Options { baseline: Some(wanted.to_owned()), ..Options::default() };
+    for asked in ["2", "after"] {
+        let options = Options { baseline: Some(asked.to_owned()), ..Options::default() };
         let found =
             compare(&[before.clone(), after.clone(), third.clone()], &[], &options).expect("comparable");
         let names: Vec<&str> = found.rows[..2].iter().map(|row| row.candidate.as_str()).collect();

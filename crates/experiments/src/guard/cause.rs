@@ -62,7 +62,7 @@ fn value(value: Option<&Option<String>>) -> String {
 }
 
 /// `clock source from kvm-clock to tsc`; of command lines the words that differ, of long lists the parts.
-pub(super) fn told(difference: &FactDifference) -> String {
+pub(super) fn described(difference: &FactDifference) -> String {
     if difference.fact == COMMAND_LINE {
         let [gone, come] = or_none(parts(difference, " "));
         return format!("boot words from {gone} to {come}");
@@ -104,17 +104,17 @@ pub(super) fn other_machine(was: &Fingerprint, is: &Fingerprint) -> String {
     let is_same_memory = is_same_memory(was, is);
     let memory =
         |of: &Fingerprint| of.memory_bytes.filter(|_| !is_same_memory).map(|bytes| bytes.to_string());
-    let told = [
+    let described = [
         ("CPU", Some(was.cpu.clone()), Some(is.cpu.clone())),
         ("number of CPUs", Some(was.cpus.to_string()), Some(is.cpus.to_string())),
         ("hypervisor", was.hypervisor.clone(), is.hypervisor.clone()),
         ("memory", memory(was), memory(is)),
     ];
     let word = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-    let differing = told.into_iter().filter(|(_, before, after)| before != after);
-    let told =
+    let differing = described.into_iter().filter(|(_, before, after)| before != after);
+    let described =
         differing.map(|(what, before, after)| format!("{what} from {} to {}", word(before), word(after)));
-    told.collect::<Vec<_>>().join(", ")
+    described.collect::<Vec<_>>().join(", ")
 }
 
 /// The answer where numbers are beyond their limits.
@@ -129,7 +129,7 @@ pub(super) fn of_numbers(outcome: &GuardOutcome, busier: Option<&str>) -> String
         more => format!(" (and {more} more)"),
     };
     let why = match (outcome.facts.first(), busier) {
-        (Some(fact), _) => format!("most likely why: {}, a coincidence in time and no proof", told(fact)),
+        (Some(fact), _) => format!("most likely why: {}, a coincidence in time and no proof", described(fact)),
         (None, Some(busier)) => format!("most likely why: {busier}, a coincidence in time and no proof"),
         (None, None) => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
     };
@@ -223,7 +223,7 @@ pub(super) fn remarkable(runs: &[HistoryEntry], check: &HistoryEntry) -> Option<
             .then(|| ((share - most) / condition.doubtful, condition.in_words(share, most, "at most")))
     };
     let found = CONDITIONS.iter().filter_map(beyond);
-    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, told)| told)
+    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, described)| described)
 }
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
                 Some("sidestep ab --across-reboot --a '' --b 'mitigations=off'"),
             ),
         ] {
-            assert_eq!(told(&difference), told_as);
+            assert_eq!(described(&difference), told_as);
             let found = proofs(std::slice::from_ref(&difference));
             assert_eq!(found.first().map(|proof| proof.command.as_str()), command);
         }
@@ -299,7 +299,9 @@ mod tests {
         let expected = "other processes used 52 % of all CPUs (usually 1.0 % in the baseline)";
         assert_eq!(busier(&quiet, &run(0.52, 0.0)).as_deref(), Some(expected));
         assert_eq!(busier(&busy, &run(0.52, 0.0)), None);
-        assert!(busier(&busy, &run(0.8, 0.0)).is_some_and(|told| told.contains("80 % of all CPUs")));
+        assert!(
+            busier(&busy, &run(0.8, 0.0)).is_some_and(|described| described.contains("80 % of all CPUs"))
+        );
         let expected = "the hypervisor gave 4.0 % of the CPU time to others (usually 0.0 % in the baseline)";
         assert_eq!(busier(&quiet, &run(0.0, 0.04)).as_deref(), Some(expected));
         assert_eq!(busier(&[HistoryEntry::default()], &run(0.9, 0.9)), None, "what is unknown is no reason");

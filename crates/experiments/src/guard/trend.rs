@@ -31,7 +31,7 @@ pub(super) struct Trend {
     pub(super) log: f64,
     /// The baseline's own end on that side.
     pub(super) limit: f64,
-    pub(super) told: GuardTrend,
+    pub(super) document: GuardTrend,
 }
 
 /// A day: when its first check began, and the mean of its checks.
@@ -79,12 +79,12 @@ pub(super) fn trends(limits: &Limits, past: &[GuardPast]) -> Vec<Trend> {
             }
             let log = median(&detector.beyond).filter(|_| detector.evidence >= threshold)?;
             let points: Vec<(f64, f64)> = days.iter().map(|day| (day.started_s as f64, day.log)).collect();
-            let told = GuardTrend {
+            let document = GuardTrend {
                 days: detector.days,
                 days_beyond: detector.beyond.len(),
                 percent_per_day: slope_per_day(&points),
             };
-            Some(Trend { class: *class, log, limit: end, told })
+            Some(Trend { class: *class, log, limit: end, document })
         })
     });
     found.collect()
@@ -163,7 +163,7 @@ mod tests {
     fn days_beyond_the_baseline_add_up_and_checks_of_one_day_count_once() {
         assert!(found(&[0.05; 5], 1).is_empty(), "five days may be chance");
         let slower = found(&[0.05; 12], 1);
-        assert_eq!(slower[0].told.days_beyond, 12);
+        assert_eq!(slower[0].document.days_beyond, 12);
         assert!((slower[0].log - 0.05).abs() < 1e-12 && (slower[0].limit - 0.04).abs() < 1e-12, "{slower:?}");
         assert!(found(&[-0.05; 12], 1)[0].log < 0.0, "faster is a change too");
         assert!(found(&[0.05; 20], 20).is_empty(), "twenty checks of one day are one day");
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_gradual_change_comes_with_its_slope() {
         let growing: Vec<f64> = (0..25).map(|day| 0.01 * f64::from(day)).collect();
-        let slope = found(&growing, 1)[0].told.percent_per_day.expect("many days");
+        let slope = found(&growing, 1)[0].document.percent_per_day.expect("many days");
         assert!((slope - 1.005).abs() < 0.001, "{slope}");
     }
 

@@ -21,8 +21,8 @@ const SLOPE_RUNS_MAX: usize = 300;
 pub fn trends(entries: &[&HistoryEntry], row: Option<&str>) -> Vec<HistoryTrend> {
     let like = alike(entries);
     let Some(last) = like.last() else { return Vec::new() };
-    let wanted = last.rows.iter().filter(|(name, _)| row.is_none_or(|row| row == name.as_str()));
-    wanted.map(|(name, about)| trend(&like, about, name)).collect()
+    let required = last.rows.iter().filter(|(name, _)| row.is_none_or(|row| row == name.as_str()));
+    required.map(|(name, about)| trend(&like, about, name)).collect()
 }
 
 fn trend(entries: &[&HistoryEntry], about: &HistoryRow, name: &str) -> HistoryTrend {

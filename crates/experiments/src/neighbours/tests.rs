@@ -51,7 +51,7 @@ fn earlier(memory_ns: f64) -> HistoryEntry {
     crate::history::entry(&record(&[memory_ns; 3], &[0.0; 3]))
 }
 
-fn told(record: &Record, own: &[f64]) -> Neighbours {
+fn described(record: &Record, own: &[f64]) -> Neighbours {
     let own: Vec<HistoryEntry> = own.iter().map(|ns| earlier(*ns)).collect();
     neighbours(record, &own.iter().collect::<Vec<_>>()).expect("epochs or a history")
 }
@@ -74,7 +74,7 @@ fn a_sibling_that_is_busy_for_a_quarter_of_the_time_is_a_neighbour() {
 
 #[test]
 fn a_neighbour_of_one_epoch_is_named_with_when_and_by_how_much() {
-    let found = told(&record(&[150.0, 207.0, 152.0], &[0.001, 0.04, 0.0]), &[]);
+    let found = described(&record(&[150.0, 207.0, 152.0], &[0.001, 0.04, 0.0]), &[]);
     assert_eq!(found.at_work, [2]);
     assert_eq!(found.shows, ["neighbours were at work in epoch 2 of 3: memory latency +38 %, steal 4.0 %"]);
     assert_eq!(found.give_back, None);
@@ -83,7 +83,7 @@ fn a_neighbour_of_one_epoch_is_named_with_when_and_by_how_much() {
 
 #[test]
 fn a_quiet_run_shows_no_sign_with_its_numbers() {
-    let found = told(&record(&[150.0, 153.0, 152.0], &[0.001, 0.0, 0.0]), &[151.0, 149.0]);
+    let found = described(&record(&[150.0, 153.0, 152.0], &[0.001, 0.0, 0.0]), &[151.0, 149.0]);
     assert!(found.at_work.is_empty());
     let [line] = found.shows.as_slice() else { panic!("{:?}", found.shows) };
     assert!(line.starts_with("no sign of neighbours in 3 epochs: at most core cycle +1 %"), "{line}");
@@ -93,7 +93,7 @@ fn a_quiet_run_shows_no_sign_with_its_numbers() {
 
 #[test]
 fn a_state_that_lasts_the_whole_run_shows_in_earlier_runs_alone() {
-    let found = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 150.0, 155.0, 160.0, 166.0]);
+    let found = described(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 150.0, 155.0, 160.0, 166.0]);
     assert!(found.at_work.is_empty());
     let rank = found.ranks.iter().find(|rank| rank.class == RowClass::MemoryLatency).expect("a rank");
     assert_eq!((rank.count, rank.better, rank.is_worse), (5, 5, true));
@@ -106,11 +106,11 @@ fn a_state_that_lasts_the_whole_run_shows_in_earlier_runs_alone() {
 #[test]
 fn within_the_spread_of_earlier_runs_nothing_is_said_of_giving_it_back() {
     for own in [&[144.0, 150.0, 155.0, 160.0, 225.0][..], &[224.0, 225.0, 225.5, 226.0, 224.5]] {
-        let found = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), own);
+        let found = described(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), own);
         assert_eq!(found.give_back, None, "{own:?}");
         assert!(found.needed.is_some_and(|needed| needed.contains("is undetermined")));
     }
-    let few = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 145.0, 144.0, 146.0]);
+    let few = described(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 145.0, 144.0, 146.0]);
     assert_eq!(few.give_back, None);
 }
 
@@ -119,7 +119,7 @@ fn bare_metal_has_other_programs_and_nothing_to_give_back() {
     let mut record = record(&[150.0, 151.0, 152.0], &[0.0; 3]);
     record.machine.identity.hypervisor = None;
     record.epochs[2].got.others_share = Some(0.4);
-    let found = told(&record, &[]);
+    let found = described(&record, &[]);
     assert_eq!(found.shows, ["other programs were at work in epoch 3 of 3: other programs 40.0 %"]);
     assert_eq!((found.give_back, found.needed), (None, None));
 }
@@ -149,5 +149,5 @@ fn what_says_nothing_is_passed_over() {
     assert!(found.at_work.is_empty() && found.costs.iter().all(|cost| cost.class != RowClass::MemoryLatency));
     assert!(found.shows.iter().all(|line| !line.contains("NaN")), "{:?}", found.shows);
     let two = record(&[150.0, 290.0], &[0.0; 3]);
-    assert!(told(&two, &[]).at_work.is_empty(), "a row that an epoch lacks cannot be told by epoch");
+    assert!(described(&two, &[]).at_work.is_empty(), "a row that an epoch lacks cannot be told by epoch");
 }

@@ -97,14 +97,14 @@ impl Follower {
             self.limit.look(&seen.iter().map(|seen| &seen.thread));
         }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
-            let wanted: Vec<(ThreadId, CpuSet)> = self
+            let required: Vec<(ThreadId, CpuSet)> = self
                 .table
                 .keyed()
                 .into_iter()
                 .filter(|(_, member)| member.is_there)
                 .map(|(key, member)| (member.id, self.arrangement.of(&key).unwrap_or(&self.free).clone()))
                 .collect();
-            self.tree.pin(&wanted)?;
+            self.tree.pin(&required)?;
             self.is_due = false;
             self.was_placed = is_placed;
         }

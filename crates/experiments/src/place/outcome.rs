@@ -19,7 +19,7 @@ const PREDICTED_STEP_PERCENT: f64 = 1.0;
 
 /// What is known before the first arm is run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Setting {
+pub struct ProgramProfile {
     /// The command, or the process.
     pub subject: String,
     /// CPUs that may be used.
@@ -43,7 +43,7 @@ pub struct Setting {
 }
 
 /// The document without any run: nothing to be placed, and why.
-pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
+pub fn nothing_tried(setting: &ProgramProfile, arms: &Arms, why: &str) -> PlaceOutcome {
     let mut found = draft(setting, arms, &RowShown::default());
     found.arms.clear();
     found.head.sentence = format!("keep the kernel's placement: {why}");
@@ -56,7 +56,7 @@ pub fn outcome(
     rows: &[RowSpec],
     guards: &[GuardSpec],
     arms: &Arms,
-    setting: &Setting,
+    setting: &ProgramProfile,
 ) -> PlaceOutcome {
     let row = RowShown::of(rows.first());
     let mut found = draft(setting, arms, &row);
@@ -175,7 +175,7 @@ impl RowShown {
     }
 }
 
-fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
+fn draft(setting: &ProgramProfile, arms: &Arms, row: &RowShown) -> PlaceOutcome {
     let best = arms.plans.iter().find(|plan| plan.name == BEST);
     let placed = |busy: &Busy| PlacedThread {
         process: busy.key.process,
@@ -326,7 +326,7 @@ mod tests {
             predicted_by: Ok("arithmetic".to_owned()),
         };
         let row = RowShown { name: metric.to_owned(), ..RowShown::default() };
-        let mut found = draft(&Setting::default(), &arms, &row);
+        let mut found = draft(&ProgramProfile::default(), &arms, &row);
         found.arms[1].predicted_percent = Some(-50.0);
         found
     }
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_is_predicted_is_the_metric_or_nothing() {
-        let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, told: &str| {
+        let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, described: &str| {
             let mut found = experiment(metric);
             found.better = better;
             found.arms[1].predicted_interval = Some(Interval::between(-60.0, -20.0));
@@ -366,7 +366,7 @@ mod tests {
                 (expected.map(|(value, _)| value), ends)
             );
             let by = found.predicted_by.or(found.unpredicted).expect("something is said");
-            assert!(by.contains(told), "{metric}: {by}");
+            assert!(by.contains(described), "{metric}: {by}");
         };
         check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "arithmetic");
         check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");

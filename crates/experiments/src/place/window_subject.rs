@@ -230,8 +230,8 @@ mod tests {
     fn a_number_that_falls_is_no_progress() {
         assert_eq!(risen("count", 5.0, 7.5), Ok(2.5));
         assert_eq!(risen("count", 5.0, 5.0), Ok(0.0));
-        let told = risen("count", 7.0, 5.0).expect_err("it fell");
-        assert_eq!(told, "\"count\" printed 7 and then 5: it has to rise with the work done");
+        let described = risen("count", 7.0, 5.0).expect_err("it fell");
+        assert_eq!(described, "\"count\" printed 7 and then 5: it has to rise with the work done");
     }
 
     fn check(passes: &[[f64; 3]], expected: &[(usize, f64)]) {

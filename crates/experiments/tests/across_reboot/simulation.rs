@@ -58,7 +58,7 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
     for (number, arm) in (1..).zip(&plan.order) {
         let facts = boot(&tree, number, usize::from(*arm == Arm::B));
         let found = experiments::ab::across_reboot::visit::find(&mut disk).expect("readable");
-        let experiments::ab::across_reboot::visit::Found::Journal(mut journal) = found else {
+        let experiments::ab::across_reboot::visit::StoredState::Journal(mut journal) = found else {
             panic!("{found:?}")
         };
         let entered = enter(&mut disk, &mut journal, &facts, "later").expect("writable");
@@ -68,7 +68,9 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
         assert_eq!(measured == Measured::Last, number == plan.order.len(), "boot {number}");
     }
     let found = experiments::ab::across_reboot::visit::find(&mut disk).expect("readable");
-    let experiments::ab::across_reboot::visit::Found::Journal(journal) = found else { panic!("{found:?}") };
+    let experiments::ab::across_reboot::visit::StoredState::Journal(journal) = found else {
+        panic!("{found:?}")
+    };
     let outcome = inference(&journal);
     let row = &outcome.rows[0];
     let interval = row.ratio_interval.expect("five boots of each");

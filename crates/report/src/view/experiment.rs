@@ -135,7 +135,7 @@ fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
         points(found.head.margin_percent)
     );
     let aa = &found.aa;
-    let (blocks, alarms, rows) = (number::count(aa.blocks, "quad"), aa.alarms, aa.rows.len());
+    let (blocks, alarms, rows) = (number::count(aa.blocks, "block"), aa.alarms, aa.rows.len());
     let aa =
         format!("A/A first, {blocks} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
     [vec![first], [aa].into_iter().chain(drifted(&found.drift)).collect()]

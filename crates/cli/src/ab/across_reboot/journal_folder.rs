@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use experiments::ab::across_reboot::journal::{Journal, SEALED};
-use experiments::ab::across_reboot::visit::{Found, find};
+use experiments::ab::across_reboot::visit::{StoredState, find};
 use host::state_folder::LIVE_STATE;
 use host::{Lock, LockError, Root, StateFolder, live};
 
@@ -49,7 +49,7 @@ impl JournalFolder {
     }
 
     /// What lies there.
-    pub(super) fn find(&self) -> anyhow::Result<Found> {
+    pub(super) fn find(&self) -> anyhow::Result<StoredState> {
         find(&mut self.folder.clone()).with_context(|| {
             format!("cannot read {}; choose another folder with --state DIR", self.journal_path().display())
         })
@@ -58,13 +58,13 @@ impl JournalFolder {
     /// The experiment that is set up.
     pub(super) fn journal(&self) -> anyhow::Result<Box<Journal>> {
         match self.find()? {
-            Found::Journal(journal) => Ok(journal),
-            Found::Nothing => anyhow::bail!(
+            StoredState::Journal(journal) => Ok(journal),
+            StoredState::Nothing => anyhow::bail!(
                 "no experiment across reboots is set up in {}; begin one with sidestep ab --across-reboot, or name its \
                  folder with --state DIR",
                 self.folder.path().display()
             ),
-            Found::Damaged(damaged) => anyhow::bail!(
+            StoredState::Damaged(damaged) => anyhow::bail!(
                 "{}: {damaged}; sidestep ab --abandon sets it aside and keeps it",
                 self.journal_path().display()
             ),

@@ -253,14 +253,14 @@ fn moved_controls(found: &RebootOutcome) -> Vec<String> {
         control.row.change_percent.abs() > found.head.margin_percent
             && control.row.interval.is_some_and(|interval| !interval.contains(0.0))
     };
-    let told = |control: &BootRow| {
+    let described = |control: &BootRow| {
         format!(
             "the control {} moved by {:+.1} %: the core ran at another speed, by the arm or by itself, and other rows may \
              have moved for that reason",
             control.row.name, control.row.change_percent
         )
     };
-    found.controls.iter().filter(has_moved).map(told).collect()
+    found.controls.iter().filter(has_moved).map(described).collect()
 }
 
 /// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first with one, or
@@ -287,9 +287,9 @@ fn sentence(found: &RebootOutcome, row: Option<&BootRow>) -> String {
              {FEWEST_BOOTS} boots of each carry an interval"
         )
     } else if row.row.interval.is_none() {
-        let wanted = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);
+        let required = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);
         format!(
-            "{boots} carry no interval at 95 %: {name} differed by {size}; {wanted} more boots of each would"
+            "{boots} carry no interval at 95 %: {name} differed by {size}; {required} more boots of each would"
         )
     } else {
         format!("{} ({boots})", known(row, found))

@@ -264,14 +264,14 @@ impl Journal {
         for visit in self.visits.iter_mut().filter(|visit| visit.fate == Fate::Measuring) {
             visit.fate = Fate::CutShort;
         }
-        let wanted = self.conditions.of(arm);
-        let departure = wanted.departure(&boot.command_line);
+        let required = self.conditions.of(arm);
+        let departure = required.departure(&boot.command_line);
         let why = format!("its command line {departure}");
         let judged = if departure.is_none() {
             Ok(())
         } else {
             let what = self.what_to_do(arm, &boot.command_line);
-            Err(Refusal::NotOfArm { name: wanted.name(), why: why.clone(), what })
+            Err(Refusal::NotOfArm { name: required.name(), why: why.clone(), what })
         };
         let fate = if judged.is_ok() { Fate::Measuring } else { Fate::NotOfArm(why) };
         let visit = Visit {
@@ -298,16 +298,16 @@ impl Journal {
 
     /// Adds one trial to a visit, and closes it with the last.
     pub fn append(&mut self, index: usize, trial: BootTrial) {
-        let wanted = self.plan.trials;
+        let required = self.plan.trials;
         let visit = &mut self.visits[index];
         assert!(visit.fate == Fate::Measuring, "a boot that is closed takes no trial");
         visit.trials.push(trial);
-        if visit.trials.len() >= wanted {
+        if visit.trials.len() >= required {
             let failed: Vec<&String> =
                 visit.trials.iter().filter_map(|trial| trial.failure.as_ref()).collect();
             visit.fate = match failed.first() {
-                Some(example) if failed.len() as f64 > FAILED_SHARE_MAX * wanted as f64 => {
-                    Fate::Failed(format!("{} of {wanted} trials failed: {example}", failed.len()))
+                Some(example) if failed.len() as f64 > FAILED_SHARE_MAX * required as f64 => {
+                    Fate::Failed(format!("{} of {required} trials failed: {example}", failed.len()))
                 }
                 _ => Fate::Counted,
             };

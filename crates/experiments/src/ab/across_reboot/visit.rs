@@ -16,7 +16,7 @@ use crate::ab::subject::{KeptRow, RowSpec, Subject};
 
 /// What lies in the state folder.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum StoredState {
     /// Nothing.
     Nothing,
     /// An experiment, running or over.
@@ -75,18 +75,18 @@ pub enum Measured {
 /// Who is told how far it is.
 pub trait Standing {
     /// Trials taken in this boot.
-    fn trials(&mut self, done: usize, wanted: usize);
+    fn trials(&mut self, done: usize, required: usize);
 }
 
 /// Reads what lies there.
 ///
 /// # Errors
 /// What the disk said.
-pub fn find(disk: &mut impl Disk) -> io::Result<Found> {
+pub fn find(disk: &mut impl Disk) -> io::Result<StoredState> {
     Ok(match SEALED.load(disk)?.map(|bytes| Journal::of_bytes(&bytes)) {
-        None => Found::Nothing,
-        Some(Ok(journal)) => Found::Journal(Box::new(journal)),
-        Some(Err(damaged)) => Found::Damaged(damaged),
+        None => StoredState::Nothing,
+        Some(Ok(journal)) => StoredState::Journal(Box::new(journal)),
+        Some(Err(damaged)) => StoredState::Damaged(damaged),
     })
 }
 
@@ -116,13 +116,13 @@ pub enum GivenUp {
 pub fn abandon(disk: &mut impl Disk) -> io::Result<GivenUp> {
     SEALED.clear_unfinished(disk)?;
     Ok(match find(disk)? {
-        Found::Nothing => GivenUp::Nothing,
-        Found::Journal(mut journal) => {
+        StoredState::Nothing => GivenUp::Nothing,
+        StoredState::Journal(mut journal) => {
             journal.abandon();
             store(disk, &journal)?;
             GivenUp::Kept(journal)
         }
-        Found::Damaged(damaged) => GivenUp::SetAside(SEALED.set_aside(disk, "damaged")?, damaged),
+        StoredState::Damaged(damaged) => GivenUp::SetAside(SEALED.set_aside(disk, "damaged")?, damaged),
     })
 }
 
@@ -149,13 +149,13 @@ pub struct Intent {
 /// `UnderWay`, `Damaged`, or what the disk said.
 pub fn may_begin<E>(disk: &mut impl Disk) -> Result<(), VisitError<E>> {
     match find(disk)? {
-        Found::Damaged(damaged) => Err(damaged.into()),
-        Found::Journal(journal) if journal.phase == Phase::Running => Err(VisitError::UnderWay {
+        StoredState::Damaged(damaged) => Err(damaged.into()),
+        StoredState::Journal(journal) if journal.phase == Phase::Running => Err(VisitError::UnderWay {
             begun_utc: journal.begun_utc.clone(),
             filled: journal.filled(),
             boots: journal.plan.boots(),
         }),
-        Found::Journal(_) | Found::Nothing => Ok(()),
+        StoredState::Journal(_) | StoredState::Nothing => Ok(()),
     }
 }
 
@@ -198,7 +198,7 @@ pub fn set_up<S: Subject>(
         phase: Phase::Running,
     };
     // One that is over makes room, and keeps all it holds.
-    if matches!(find(disk)?, Found::Journal(_)) {
+    if matches!(find(disk)?, StoredState::Journal(_)) {
         SEALED.set_aside(disk, "over")?;
     }
     store(disk, &journal)?;
@@ -254,14 +254,14 @@ pub fn measure<S: Subject>(
     if let Some(row) = journal.rows.iter().find(|row| !has(row)) {
         return Err(VisitError::RowMissing(row.name.clone()));
     }
-    let wanted = journal.plan.trials;
-    while journal.visits[index].trials.len() < wanted {
+    let required = journal.plan.trials;
+    while journal.visits[index].trials.len() < required {
         let Some(trial) = one_trial(subject, &journal.rows, &specs)? else {
             return Ok(Measured::Interrupted);
         };
         journal.append(index, trial);
         store(disk, journal)?;
-        standing.trials(journal.visits[index].trials.len(), wanted);
+        standing.trials(journal.visits[index].trials.len(), required);
     }
     Ok(if journal.phase == Phase::Finished { Measured::Last } else { Measured::Boot })
 }
