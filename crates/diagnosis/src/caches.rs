@@ -6,9 +6,9 @@ use machine::Bytes;
 use record::{ChaseOrder, Conditions, LatencyCell, Level, Levels, Record, Scope, Withheld};
 use stats::Interval;
 
-use crate::column::{Columns, LINE_BYTES, Point, is_latency, sane};
 use crate::memory::{self, MemorySeen, same_kind};
-use crate::plateaus::{EDGE_RATIO, LEVEL_RATIO, MEMORY_BEYOND, SLOWEST_CACHE_NS, Size, plateaus, rest, size};
+use crate::surface::{Columns, LINE_BYTES, Point, is_latency, sane};
+use crate::surface::{EDGE_RATIO, LEVEL_RATIO, MEMORY_BEYOND, SLOWEST_CACHE_NS, Size, plateaus, rest, size};
 use crate::wording::rounded;
 
 /// Cells this near to the plateau, as a ratio, make up its latency.

@@ -4,8 +4,8 @@ use machine::{Bytes, CpuId};
 use record::{ChaseOrder, Conditions, Level, Quality, Record};
 use stats::{Interval, Order};
 
-use crate::column::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
-use crate::plateaus::{LEVEL_RATIO, MEMORY_BEYOND, REST_SLOPE, SLOWEST_CACHE_NS, size};
+use crate::surface::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
+use crate::surface::{LEVEL_RATIO, MEMORY_BEYOND, REST_SLOPE, SLOWEST_CACHE_NS, size};
 use crate::wording::measured;
 
 /// The name of its level.

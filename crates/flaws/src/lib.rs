@@ -15,9 +15,6 @@ mod lscpu;
 mod population;
 mod presence;
 mod registers;
-mod required_registers;
-mod time;
-mod uneven;
 mod wording;
 
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
@@ -31,5 +28,5 @@ pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
-pub use uneven::uneven;
+pub use registers::uneven;
 pub use wording::{SysfsStatus, spoken};
