@@ -326,97 +326,31 @@ impl FleetTable {
 }
 
 /// Columns of nodes.
-const NODE_COLUMNS: [&str; 36] = [
-    "node",
-    "run_id",
-    "cpu_model",
-    "family",
-    "model",
-    "stepping",
-    "microcode",
-    "board",
-    "bios_vendor",
-    "bios_version",
-    "bios_date",
-    "dimm_part",
-    "kernel",
-    "cmdline_hash",
-    "smt",
-    "governor",
-    "thp",
-    "hypervisor",
-    "coverage",
-    "started_utc",
-    "boot_id",
-    "tool_version",
-    "kernel_set_version",
-    "preset",
-    "experiment",
-    "arm",
-    "others_share",
-    "steal_share",
-    "partial",
-    "doubts",
-    "metrics",
-    "engine",
-    "job",
-    "step",
-    "serials_hash",
-    "file",
-];
+const NODE_COLUMNS: &str = "\
+    node run_id cpu_model family model stepping microcode board bios_vendor bios_version bios_date \
+    dimm_part kernel cmdline_hash smt governor thp hypervisor coverage started_utc boot_id \
+    tool_version kernel_set_version preset experiment arm others_share steal_share partial doubts \
+    metrics engine job step serials_hash file";
 /// Columns of states.
-const STATE_COLUMNS: [&str; 13] = [
-    "node",
-    "run_id",
-    "kind",
-    "id",
-    "affected",
-    "workaround",
-    "protected",
-    "paid",
-    "value",
-    "rate_ppb",
-    "rate_lo_ppb",
-    "rate_hi_ppb",
-    "offset_ns",
-];
+const STATE_COLUMNS: &str = "\
+    node run_id kind id affected workaround protected paid value rate_ppb rate_lo_ppb rate_hi_ppb \
+    offset_ns";
 /// Columns of metrics.
-const METRIC_COLUMNS: [&str; 24] = [
-    "node",
-    "run_id",
-    "started_utc",
-    "boot_id",
-    "tool_version",
-    "kernel_set_version",
-    "preset",
-    "experiment",
-    "arm",
-    "metric",
-    "family",
-    "cpu",
-    "socket",
-    "mem_node",
-    "unit",
-    "higher_is_better",
-    "n",
-    "estimate",
-    "ci_lo",
-    "ci_hi",
-    "quality",
-    "others_share",
-    "steal_share",
-    "partial",
-];
+const METRIC_COLUMNS: &str = "\
+    node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
+    family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
+    steal_share partial";
 
 impl FleetTable {
     /// Names of its columns, in their order.
-    pub const fn columns(self) -> &'static [&'static str] {
-        match self {
-            Self::Nodes => &NODE_COLUMNS,
-            Self::States => &STATE_COLUMNS,
-            Self::Metrics => &METRIC_COLUMNS,
-            Self::Unread => &["file", "reason"],
-        }
+    pub fn columns(self) -> impl Iterator<Item = &'static str> {
+        let names = match self {
+            Self::Nodes => NODE_COLUMNS,
+            Self::States => STATE_COLUMNS,
+            Self::Metrics => METRIC_COLUMNS,
+            Self::Unread => "file reason",
+        };
+        names.split(' ')
     }
 }
 
