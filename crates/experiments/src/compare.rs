@@ -91,7 +91,7 @@ pub fn compare(
     if quieter.is_some() {
         earlier.clear();
     }
-    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
+    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options);
     let averages = rows::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();

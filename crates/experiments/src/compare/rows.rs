@@ -118,7 +118,7 @@ pub(super) fn judged(
     baseline: usize,
     matched: &[Test],
     options: &Options,
-) -> Result<Judgement, CompareError> {
+) -> Judgement {
     let by_runs = configurations.iter().all(|one| one.kind == SourceKind::Record);
     let mut gathered = Vec::new();
     for row in matched.iter().flat_map(|test| test.rows(|place| is_everywhere(configurations, test, place))) {
@@ -145,7 +145,7 @@ pub(super) fn judged(
         }
     }
     let rows = drafts.into_iter().map(|draft| judge(draft, &drift)).collect();
-    Ok(Judgement { rows, classes, memory, drift })
+    Judgement { rows, classes, memory, drift }
 }
 
 /// Whether all configurations hold a value at that place.
