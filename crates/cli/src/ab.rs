@@ -17,7 +17,7 @@ use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use experiments::program::Program;
 use host::live::{self, ChildOutput, Pinned, write_atomically};
 use machine::CpuId;
-use record::{DocumentHead, Ended, ExperimentOutcome, Failures};
+use record::{DocumentHead, Ended, ExperimentOutcome, ExperimentSubject, Failures};
 use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
@@ -230,17 +230,17 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
         "name a toggle with --toggle, or two programs with --a and --b"
     );
     let (mut subject, _pinned) = start_programs(request)?;
-    let labels = match (&arguments.a, &arguments.b) {
-        (Some(a), Some(b)) => Labels {
+    let about = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => ExperimentSubject {
             treatment: TWO_PROGRAMS.to_owned(),
             subject: format!("{a} | {b}"),
             a: a.clone(),
             b: b.clone(),
-            ..labels(request)
+            aggregate: RUN_ONCE.to_owned(),
         },
-        _ => Labels { subject: command_line(arguments), ..labels(request) },
+        _ => about_toggle(request, command_line(arguments), RUN_ONCE),
     };
-    let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
+    let labels = Labels { about, called: CALLED.to_owned(), head: head() };
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         conclusion.head.notes.extend(subject.runs.notes());
         conclusion
@@ -251,11 +251,8 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
 fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
     let pair = request.pair.context("name a toggle with --toggle, or a command after --")?;
     let (mut subject, cpu, _pinned) = start_probes(request, pair)?;
-    let mut labels = Labels {
-        subject: format!("probes on CPU {cpu}"),
-        aggregate: AGGREGATE.to_owned(),
-        ..labels(request)
-    };
+    let about = about_toggle(request, format!("probes on CPU {cpu}"), AGGREGATE);
+    let mut labels = Labels { about, called: String::new(), head: head() };
     labels.head.notes = subject.notes();
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         // How often buffers were laid is known only in the end.
@@ -268,20 +265,22 @@ fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
 }
 
 /// The words for the toggle, if there is one.
-fn labels(request: &Request<'_>) -> Labels {
-    let of_toggle = |pair: &Pair| Labels {
+fn about_toggle(request: &Request<'_>, subject: String, aggregate: &str) -> ExperimentSubject {
+    let of_toggle = |pair: &Pair| ExperimentSubject {
         treatment: pair.toggle.about().name.to_owned(),
         a: pair.state_name(Arm::A),
         b: pair.state_name(Arm::B),
-        ..Labels::default()
+        ..ExperimentSubject::default()
     };
-    Labels {
-        head: DocumentHead {
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_utc: live::utc_now(),
-            ..DocumentHead::default()
-        },
-        ..request.pair.map(of_toggle).unwrap_or_default()
+    let toggle = request.pair.map(of_toggle).unwrap_or_default();
+    ExperimentSubject { subject, aggregate: aggregate.to_owned(), ..toggle }
+}
+
+fn head() -> DocumentHead {
+    DocumentHead {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_utc: live::utc_now(),
+        ..DocumentHead::default()
     }
 }
 

@@ -452,5 +452,5 @@ fn conclude(
 /// Why a program could not be priced, if it could not.
 fn failing(bill: &ProgramBill) -> Option<String> {
     let why = bill.turns.iter().find_map(|turn| turn.failure.as_ref()).map_or("", String::as_str);
-    (bill.ended == BillEnded::Failing).then(|| format!("{} fails: {why}", bill.program))
+    (bill.ended == BillEnded::Failing).then(|| format!("{} fails: {why}", bill.about.name))
 }

@@ -28,12 +28,13 @@ pub struct Bill {
     pub boot_commands: Vec<String>,
 }
 
-/// What settings cost one program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is known of a program before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProgramBill {
+pub struct BillProgram {
     /// The command, or the name of the workload.
-    pub program: String,
+    #[serde(rename = "program")]
+    pub name: String,
     /// What averages are taken by; empty for a single program.
     pub group: String,
     /// True if no setting of memory or kernel can move it.
@@ -44,6 +45,14 @@ pub struct ProgramBill {
     pub unit: String,
     /// Which direction is the good one.
     pub better: Better,
+}
+
+/// What settings cost one program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramBill {
+    #[serde(flatten)]
+    pub about: BillProgram,
     /// Median with everything as it is.
     pub as_is: Option<f64>,
     /// Median with all recommended changes; `None` where fewer than one is recommended.
@@ -92,12 +101,13 @@ pub enum BillVerdict {
     Fails,
 }
 
-/// One line of the bill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What stays the same about a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BillEntry {
+pub struct BillSetting {
     /// Name of the toggle.
-    pub setting: String,
+    #[serde(rename = "setting")]
+    pub name: String,
     /// What it switches.
     pub title: String,
     /// The value that holds now.
@@ -110,6 +120,16 @@ pub struct BillEntry {
     pub exposes: String,
     /// True if a mitigation is paid for on a CPU that is not affected; `None` if that is unknown or no mitigation.
     pub needless: Option<bool>,
+    /// How to switch it for good: a command, or a word of the kernel's command line.
+    pub how: String,
+}
+
+/// One line of the bill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BillEntry {
+    #[serde(flatten)]
+    pub about: BillSetting,
     /// What was found.
     pub verdict: BillVerdict,
     /// The cost of the present value; `None` if the program never ran with the other.
@@ -118,8 +138,6 @@ pub struct BillEntry {
     pub p: Option<f64>,
     /// The smallest cost that four of five bills like this one would have shown.
     pub smallest_percent: Option<f64>,
-    /// How to switch it for good: a command, or a word of the kernel's command line.
-    pub how: String,
     /// How runs with the other value failed, and how many of how many.
     pub failure: Option<String>,
     /// Runs with the other value.

@@ -31,6 +31,22 @@ pub struct DocumentHead {
     pub elapsed_s: Option<f64>,
 }
 
+/// What an experiment is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExperimentSubject {
+    /// What is switched: `ssbd`, or `two programs`.
+    pub treatment: String,
+    /// What it is switched around: `probes`, or the user's command.
+    pub subject: String,
+    /// The baseline, such as `ssbd=off`.
+    pub a: String,
+    /// What it is compared with, such as `ssbd=on`.
+    pub b: String,
+    /// What a trial's value is made of, such as `fastest of 5 samples`.
+    pub aggregate: String,
+}
+
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const EXPERIMENT_SCHEMA: u32 = 1;
 
@@ -40,14 +56,8 @@ pub const EXPERIMENT_SCHEMA: u32 = 1;
 pub struct ExperimentOutcome {
     #[serde(flatten)]
     pub head: DocumentHead,
-    /// What is switched: `ssbd`, or `two programs`.
-    pub treatment: String,
-    /// What it is switched around: `probes`, or the user's command.
-    pub subject: String,
-    /// The baseline, such as `ssbd=off`.
-    pub a: String,
-    /// What it is compared with, such as `ssbd=on`.
-    pub b: String,
+    #[serde(flatten)]
+    pub about: ExperimentSubject,
     /// What was measured, most important first.
     pub rows: Vec<ExperimentRow>,
     /// What the treatment cannot touch: it has to come out equivalent.
@@ -66,8 +76,6 @@ pub struct ExperimentOutcome {
     pub ended: Ended,
     /// Half-width of the interval that ends the experiment, in percent.
     pub precision_percent: f64,
-    /// What a trial's value is made of, such as `fastest of 5 samples`.
-    pub aggregate: String,
     /// Every trial, the A/A ones first; left out of `--json` on stdout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawTrial>,

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use experiments::ab::command_subject::{HowToRun, Metric};
-use experiments::bill::ProgramFacts;
 use experiments::program::Program;
 use experiments::workload::prepare;
 use host::live::{ChildOutput, cache_folder};
-use record::Better;
+use record::{Better, BillProgram};
 use workloads::Workload;
 
 use super::{BillArguments, Measured};
@@ -17,7 +16,7 @@ use super::{BillArguments, Measured};
 /// One program that is priced.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
-    pub(super) facts: ProgramFacts,
+    pub(super) facts: BillProgram,
     source: Source,
     how: HowToRun,
     pub(super) metric: Option<Metric>,
@@ -64,7 +63,7 @@ impl Task {
         let words: Vec<String> =
             arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let measure = arguments.measure.unwrap_or(Measured::Wall);
-        let facts = ProgramFacts {
+        let facts = BillProgram {
             name: words.join(" "),
             group: String::new(),
             control: false,
@@ -87,7 +86,7 @@ impl Task {
             workloads::Metric::Pattern { .. } => arguments.measure,
         };
         let (unit, better) = measure.map_or_else(|| workload.metric.unit(), |_| ("s", Better::Lower));
-        let facts = ProgramFacts {
+        let facts = BillProgram {
             name: workload.id.clone(),
             group: workload.group.clone(),
             control: workload.control,

@@ -2,7 +2,7 @@
 
 use record::{
     AaControl, AaRow, DocumentHead, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow,
-    Failures, LopsidedGuard, PairCounts, RawTrial, SeenDrift,
+    ExperimentSubject, Failures, LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
@@ -15,18 +15,10 @@ use super::trial_log::TrialLog;
 /// Words for the document.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
-    /// What is switched: `ssbd`, or `two programs`.
-    pub treatment: String,
-    /// What it is switched around: `probes`, or the user's command.
-    pub subject: String,
+    /// What it is about.
+    pub about: ExperimentSubject,
     /// What the sentence calls that: `this program`; empty for probes, which go by their own names.
     pub called: String,
-    /// The baseline.
-    pub a: String,
-    /// What it is compared with.
-    pub b: String,
-    /// What a trial's value is made of.
-    pub aggregate: String,
     /// As far as it is known before.
     pub head: DocumentHead,
 }
@@ -55,7 +47,7 @@ pub fn outcome(
     let measured = measured(trial_log, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
         let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
-        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.b)
+        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.about.b)
     });
     let aa_guarded = trial_log.aa_trials.guarded(guards);
     let aa_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
@@ -71,10 +63,7 @@ pub fn outcome(
             notes,
             ..labels.head.clone()
         },
-        treatment: labels.treatment.clone(),
-        subject: labels.subject.clone(),
-        a: labels.a.clone(),
-        b: labels.b.clone(),
+        about: labels.about.clone(),
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
@@ -84,7 +73,6 @@ pub fn outcome(
         drift: drift(trial_log),
         ended: trial_log.ended,
         precision_percent: 100.0 * declared.precision,
-        aggregate: labels.aggregate.clone(),
         raw: raw(trial_log),
     };
     found.head.sentence = sentence(&found, &labels.called);

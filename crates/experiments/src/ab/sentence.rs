@@ -21,10 +21,10 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
         return text;
     }
     let Some(row) = headline(found) else { return nothing(found) };
-    let finding = if found.treatment == TWO_PROGRAMS {
+    let finding = if found.about.treatment == TWO_PROGRAMS {
         of_two(&row.row, found)
     } else {
-        of_toggle(&row.row, &found.b, &subject(called, &row.row.name), Further::pairs(found.ended))
+        of_toggle(&row.row, &found.about.b, &subject(called, &row.row.name), Further::pairs(found.ended))
     };
     [Some(finding), controls(found), aa_control(found, row)]
         .into_iter()
@@ -122,10 +122,10 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
     if found.ended == Ended::Failing {
         let subject = match called {
             "" => "the probe",
-            _ if found.treatment == TWO_PROGRAMS => "the program",
+            _ if found.about.treatment == TWO_PROGRAMS => "the program",
             called => called,
         };
-        let with = |one: &Failures| if one.state == "b" { &found.b } else { &found.a };
+        let with = |one: &Failures| if one.state == "b" { &found.about.b } else { &found.about.a };
         return Some(match found.failures.as_slice() {
             [one] => {
                 let only = if one.state == "b" { " only" } else { "" };

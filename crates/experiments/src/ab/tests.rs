@@ -1,7 +1,7 @@
 //! Experiments of two and of four states on a simulated clock: planted effects, drift, periods, steps, false alarms, failures, and an end
 //! at any point.
 
-use record::{Better, Ended, ExperimentOutcome};
+use record::{Better, Ended, ExperimentOutcome, ExperimentSubject};
 use stats::{Cell, Comparison, Factors, Random, Shift, Verdict};
 
 use super::outcome::{Declared, counts, failures};
@@ -130,12 +130,9 @@ const RULES: Rules = Rules { precision: 0.005, budget_s: 400.0, pairs: None, see
 
 fn run_trials(mut subject: Simulated, rules: &Rules) -> (TrialLog, ExperimentOutcome) {
     let trial_log = run(&mut subject, rules, &mut NoProgress).expect("it cannot fail");
-    let labels = Labels {
-        called: "this program".to_owned(),
-        a: "x=off".to_owned(),
-        b: "x=on".to_owned(),
-        ..Labels::default()
-    };
+    let about =
+        ExperimentSubject { a: "x=off".to_owned(), b: "x=on".to_owned(), ..ExperimentSubject::default() };
+    let labels = Labels { about, called: "this program".to_owned(), ..Labels::default() };
     let declared = Declared { margin: 0.01, precision: rules.precision, seed: rules.seed };
     let found = outcome(&trial_log, &subject.rows(), &subject.guards(), &labels, &declared);
     (trial_log, found)
