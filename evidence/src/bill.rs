@@ -2,8 +2,8 @@
 //!
 //! Of simulated programs, whose noise and costs are known.
 
-use experiments::bill::{Course, ProgramFacts, Rules, Setting, Step, program_bill};
-use record::{Better, BillAmount, BillTurn, BillVerdict, ProgramBill};
+use experiments::bill::{Course, Rules, Step, program_bill};
+use record::{Better, BillAmount, BillProgram, BillSetting, BillTurn, BillVerdict, ProgramBill};
 use stats::{Interval, Random};
 
 use crate::table::head;
@@ -110,9 +110,10 @@ fn priced(subject: &mut Simulated, budget_s: f64, seed: u64) -> ProgramBill {
         let (phase, block, ended_s) = (planned.phase, planned.block, subject.now_s);
         course.take(BillTurn { phase, block, switched, value, failure: None, ended_s });
     };
-    let settings: Vec<Setting> =
-        (0..SETTINGS).map(|place| Setting { name: place.to_string(), ..Setting::default() }).collect();
-    let facts = ProgramFacts {
+    let settings: Vec<BillSetting> = (0..SETTINGS)
+        .map(|place| BillSetting { name: place.to_string(), ..BillSetting::default() })
+        .collect();
+    let facts = BillProgram {
         name: "program".to_owned(),
         group: String::new(),
         control: false,
@@ -142,7 +143,7 @@ impl Tally {
             .entries
             .iter()
             .filter(|entry| is_named(entry.verdict))
-            .map(|entry| (entry.setting.parse().unwrap_or(SETTINGS), entry.amount))
+            .map(|entry| (entry.about.name.parse().unwrap_or(SETTINGS), entry.amount))
             .collect();
         let mut by_cost: Vec<(usize, f64)> = planted.to_vec();
         by_cost.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clock::TickRate;
-use experiments::ab::command_subject::{CommandSubject, Program};
+use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
+use experiments::program::Program;
 use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
-use record::{Ended, ExperimentOutcome, Failures};
+use record::{DocumentHead, Ended, ExperimentOutcome, ExperimentSubject, Failures};
 use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
 use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
@@ -81,7 +82,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
         Ok(mut conclusion) => {
-            conclusion.elapsed_s = started.elapsed().as_secs_f64();
+            conclusion.head.elapsed_s = Some(started.elapsed().as_secs_f64());
             conclude(conclusion, folder.as_ref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
@@ -222,19 +223,19 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
         "name a toggle with --toggle, or two programs with --a and --b"
     );
     let (mut subject, _pinned) = start_programs(request)?;
-    let labels = match (&arguments.a, &arguments.b) {
-        (Some(a), Some(b)) => Labels {
+    let about = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => ExperimentSubject {
             treatment: TWO_PROGRAMS.to_owned(),
             subject: format!("{a} | {b}"),
             a: a.clone(),
             b: b.clone(),
-            ..labels(request)
+            aggregate: RUN_ONCE.to_owned(),
         },
-        _ => Labels { subject: command_line(&arguments.command), ..labels(request) },
+        _ => about_toggle(request, command_line(&arguments.command), RUN_ONCE),
     };
-    let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
+    let labels = Labels { about, called: CALLED.to_owned(), head: head() };
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
-        conclusion.notes.extend(subject.runs.notes());
+        conclusion.head.notes.extend(subject.runs.notes());
         conclusion
     });
     Ok((result, subject.switcher.end()))
@@ -243,34 +244,36 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
 fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
     let pair = request.pair.context("name a toggle with --toggle, or a command after --")?;
     let (mut subject, cpu, _pinned) = start_probes(request, pair)?;
-    let labels = Labels {
-        subject: format!("probes on CPU {cpu}"),
-        aggregate: AGGREGATE.to_owned(),
-        notes: subject.notes(),
-        ..labels(request)
-    };
+    let about = about_toggle(request, format!("probes on CPU {cpu}"), AGGREGATE);
+    let mut labels = Labels { about, called: String::new(), head: head() };
+    labels.head.notes = subject.notes();
     let result = run_trials(&mut subject, request, &labels).map(|mut conclusion| {
         // How often buffers were laid is known only in the end.
         let late: Vec<String> =
-            subject.notes().into_iter().filter(|note| !conclusion.notes.contains(note)).collect();
-        conclusion.notes.extend(late);
+            subject.notes().into_iter().filter(|note| !conclusion.head.notes.contains(note)).collect();
+        conclusion.head.notes.extend(late);
         conclusion
     });
     Ok((result, subject.switcher.end()))
 }
 
 /// The words for the toggle, if there is one.
-fn labels(request: &Request<'_>) -> Labels {
-    let of_toggle = |pair: &Pair| Labels {
+fn about_toggle(request: &Request<'_>, subject: String, aggregate: &str) -> ExperimentSubject {
+    let of_toggle = |pair: &Pair| ExperimentSubject {
         treatment: pair.toggle.about().name.to_owned(),
         a: pair.state_name(Arm::A),
         b: pair.state_name(Arm::B),
-        ..Labels::default()
+        ..ExperimentSubject::default()
     };
-    Labels {
+    let toggle = request.pair.map(of_toggle).unwrap_or_default();
+    ExperimentSubject { subject, aggregate: aggregate.to_owned(), ..toggle }
+}
+
+fn head() -> DocumentHead {
+    DocumentHead {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: live::utc_now(),
-        ..request.pair.map(of_toggle).unwrap_or_default()
+        ..DocumentHead::default()
     }
 }
 

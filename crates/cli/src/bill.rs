@@ -15,7 +15,9 @@ use experiments::ab::switcher::Switcher;
 use experiments::bill::{Course, Rules, Step, averages, headline, program_bill, setting_averages};
 use host::live;
 use host::live::utc_now;
-use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
+use record::{
+    BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, DocumentHead, ProgramBill,
+};
 use toggles::{Place, Restored};
 
 use crate::forms::Forms;
@@ -352,15 +354,15 @@ fn plan(
     let budget_s = budget(arguments, tasks).as_secs_f64();
     let least = least_s(chosen, tasks)
         .map_or_else(String::new, |least_s| format!(", and at least about {least_s:.0} s"));
-    let bill = Bill {
-        sentence: format!(
-            "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
-            machine::counted(chosen.pairs.len(), "setting"),
-            machine::counted(tasks.len(), "program"),
-        ),
-        programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
-        ..document(chosen, arguments, arguments.seed.unwrap_or(0))
-    };
+    let sentence = format!(
+        "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
+        machine::counted(chosen.pairs.len(), "setting"),
+        machine::counted(tasks.len(), "program"),
+    );
+    let (seed, started_utc) = (arguments.seed.unwrap_or(0), utc_now());
+    let head = DocumentHead { sentence, seed, started_utc, elapsed_s: Some(0.0), ..DocumentHead::default() };
+    let programs = tasks.iter().map(|task| unmeasured(task, chosen)).collect();
+    let bill = Bill { programs, ..document(chosen, arguments, head) };
     arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
     Ok(Outcome::Done)
 }
@@ -378,15 +380,16 @@ fn unmeasured(task: &Task, chosen: &Chosen) -> ProgramBill {
 }
 
 /// A document without results.
-fn document(chosen: &Chosen, arguments: &BillArguments, seed: u64) -> Bill {
+fn document(chosen: &Chosen, arguments: &BillArguments, head: DocumentHead) -> Bill {
     Bill {
-        schema: BILL_SCHEMA,
+        head: DocumentHead {
+            schema: BILL_SCHEMA,
+            margin_percent: arguments.margin,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..head
+        },
         skipped: chosen.skipped.clone(),
         boot_commands: chosen.boot_commands(&arguments.command),
-        margin_percent: arguments.margin,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc: utc_now(),
-        seed,
         ..Bill::default()
     }
 }
@@ -405,15 +408,19 @@ fn conclude(
     if !is_one {
         notes.extend(programs.iter().filter_map(failing));
     }
-    let bill = Bill {
+    let head = DocumentHead {
         sentence: headline(&programs),
+        notes,
+        started_utc: journal.begun.started_utc.clone(),
+        seed: journal.begun.seed,
+        elapsed_s: Some(priced.elapsed_s),
+        ..DocumentHead::default()
+    };
+    let bill = Bill {
         averages: if is_one { Vec::new() } else { averages(&programs) },
         settings: if is_one { Vec::new() } else { setting_averages(&programs) },
-        started_utc: journal.begun.started_utc.clone(),
-        elapsed_s: priced.elapsed_s,
-        notes,
         programs,
-        ..document(chosen, arguments, journal.begun.seed)
+        ..document(chosen, arguments, head)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
     arguments.forms.print(&report::bill_page(&bill), &bill, global)?;
@@ -431,7 +438,7 @@ fn conclude(
         return Ok(Outcome::Interrupted(signal));
     }
     if bill.programs.iter().all(|one| one.ended == BillEnded::Failing) {
-        let why = bill.notes.first().cloned().or_else(|| bill.programs.iter().find_map(failing));
+        let why = bill.head.notes.first().cloned().or_else(|| bill.programs.iter().find_map(failing));
         return Err(CouldNotMeasure::because(why.unwrap_or_else(|| "nothing was measured".to_owned())));
     }
     let costs =
@@ -442,5 +449,5 @@ fn conclude(
 /// Why a program could not be priced, if it could not.
 fn failing(bill: &ProgramBill) -> Option<String> {
     let why = bill.turns.iter().find_map(|turn| turn.failure.as_ref()).map_or("", String::as_str);
-    (bill.ended == BillEnded::Failing).then(|| format!("{} fails: {why}", bill.program))
+    (bill.ended == BillEnded::Failing).then(|| format!("{} fails: {why}", bill.about.name))
 }

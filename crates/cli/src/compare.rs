@@ -35,9 +35,6 @@ pub(crate) struct CompareArguments {
     /// Also average without this group, such as memory; may be given several times
     #[arg(long, value_name = "GROUP")]
     pub(crate) without: Vec<String>,
-    /// The n-th values of a test were taken as a pair in all files: only if they really were
-    #[arg(long)]
-    pub(crate) paired: bool,
     /// Earlier records of the baseline's machine, or folders of them: how far its runs spread is taken from these; may be given
     /// several times [default: the check-ups with the same plan that this user's history holds of that machine]
     #[arg(long, value_name = "DIR|FILE[,FILE...]", value_delimiter = ',')]
@@ -73,7 +70,6 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         baseline: arguments.baseline.clone(),
         margin_percent: arguments.margin,
         without: arguments.without.clone(),
-        paired: arguments.paired,
         own_history: arguments.history.is_empty(),
     };
     let earlier = match arguments.history.as_slice() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::flaws::{Catalogue, Census, Flaw, GateReason, Norm, catalogue, unmet};
+use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::{Cpuid, FlawSources, Root, live};
@@ -40,7 +40,7 @@ pub(crate) struct FlawArguments {
     pub(crate) command: Option<FlawCommand>,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
-    /// Say what got worse against this norm, a record or the JSON of this command; --gate then fails on nothing else
+    /// Say what got worse against this baseline, a record or the JSON of this command; --gate then fails on nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "lscpu")]
     pub(crate) expect: Option<PathBuf>,
     #[command(flatten)]
@@ -99,8 +99,8 @@ pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Resul
 
 fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     let judged = &arguments.judged;
-    // Before minutes of measuring: a norm that cannot be read is said at once.
-    let baseline = arguments.expect.as_deref().map(load_norm).transpose()?;
+    // Before minutes of measuring: a baseline that cannot be read is said at once.
+    let baseline = arguments.expect.as_deref().map(load_baseline).transpose()?;
     let catalogue = catalogue();
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);
@@ -207,16 +207,16 @@ fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Flaw> {
     }
 }
 
-/// Reads the norm from a document, a record or the folder of a run.
-fn load_norm(path: &Path) -> anyhow::Result<Norm> {
+/// Reads the baseline from a document, a record or the folder of a run.
+fn load_baseline(path: &Path) -> anyhow::Result<GateBaseline> {
     let (file, bytes) = store::read(path)?;
     // A record may be compressed; the document of flaws is JSON.
     let baseline = match record::decode(&bytes) {
-        Ok(record) => Norm::of_verdicts(&record.flaws),
-        Err(_) => Norm::parse(&bytes),
+        Ok(record) => GateBaseline::of_verdicts(&record.flaws),
+        Err(_) => GateBaseline::parse(&bytes),
     };
     baseline.with_context(|| {
-        format!("cannot use {} as the norm; make one with sidestep flaws --json > FILE", file.display())
+        format!("cannot use {} as the baseline; make one with sidestep flaws --json > FILE", file.display())
     })
 }
 

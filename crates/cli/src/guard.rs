@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use experiments::guard::unit::units_text;
 use experiments::guard::{FEWEST_RUNS, Guard, allowance};
 use experiments::history::entry;
+use experiments::systemd_units::units_text;
 use host::live::{install_handlers, pending_signal, utc_now, write_atomically};
 use machine::Bytes;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};

@@ -60,12 +60,9 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
     }
     let here = fingerprint(&record.machine);
     let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Entries::default() };
-    let entries = || found.entries.iter().map(|(_, entry)| entry);
-    let (own, others): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) =
-        entries().partition(|entry| is_same_machine(&here, &entry.fingerprint));
-    let kin: Vec<&HistoryEntry> =
-        others.into_iter().filter(|entry| entry.fingerprint.cpu == here.cpu).collect();
-    neighbours::neighbours(record, &own, &kin)
+    let own = found.entries.iter().map(|(_, entry)| entry);
+    let own: Vec<&HistoryEntry> = own.filter(|entry| is_same_machine(&here, &entry.fingerprint)).collect();
+    neighbours::neighbours(record, &own)
 }
 
 /// Lists.

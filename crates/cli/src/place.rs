@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use experiments::ab::command_subject::{HowToRun, Program};
-use experiments::ab::metric::Metric;
+use experiments::ab::command_subject::{HowToRun, Metric};
 use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms;
-use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::arms::{self, FACTORS};
+use experiments::place::outcome::{ProgramProfile, nothing_tried, outcome};
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
+use experiments::program::Program;
 use host::arch::no_decoder;
 use host::live;
 use host::live::{ChildOutput, Ending};
@@ -142,7 +142,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         Ok(found) => found,
         Err(error) => return crate::toggles::after_error(error, &unfreed),
     };
-    found.elapsed_s = started.elapsed().as_secs_f64();
+    found.head.elapsed_s = Some(started.elapsed().as_secs_f64());
     show(&request, found, &unfreed)
 }
 
@@ -204,15 +204,16 @@ fn how(request: &Request<'_>) -> HowToRun {
 }
 
 /// Enters who shares what, or why that is not known.
-fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
+fn learn(setting: &mut ProgramProfile, sharing: Result<Sharing, impl std::fmt::Display>) {
     match sharing {
         Ok(sharing) => {
             setting
+                .head
                 .notes
                 .extend(no_decoder().map(|why| format!("which data threads share is not known: {why}")));
             setting.sharing = Some(sharing);
         }
-        Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),
+        Err(error) => setting.head.notes.push(format!("who shares what is not known: {error}")),
     }
 }
 
@@ -231,7 +232,7 @@ fn tried(
     let short_lived = || too_short_lived(&profile).filter(|_| room.too_small().is_none());
     let went_on = went_on(&profile.left_behind);
     setting.unseen = too_brief(&profile, &went_on).or_else(short_lived);
-    setting.notes.extend(some_short_lived(&profile));
+    setting.head.notes.extend(some_short_lived(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();
@@ -245,18 +246,18 @@ fn tried(
     let arms = room.arms(&setting, plain.as_ref());
     if let Some(why) = room.nothing_to_place(&setting) {
         line.end();
-        setting.notes.extend(service(subject.left_behind, &went_on));
+        setting.head.notes.extend(service(subject.left_behind, &went_on));
         let is_idle = setting.unseen.is_none() && room.too_small().is_none() && !went_on.is_empty();
         let why = if is_idle { format!("{why} before it {}", as_service(&went_on)) } else { why };
         return Ok(nothing_tried(&setting, &arms, &why));
     }
-    setting.notes.extend(too_short(run_s, request.budget()));
+    setting.head.notes.extend(too_short(run_s, request.budget()));
     subject.try_arms(arms.plans.clone(), arms.sets());
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    found.notes.extend(subject.runs.notes());
-    found.notes.extend(service(subject.left_behind, &went_on));
+    found.head.notes.extend(subject.runs.notes());
+    found.head.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }
 
@@ -346,7 +347,7 @@ fn print_result(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Globa
     } else if !arguments.export.is_empty() {
         let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
         output::print_lines(&exported.collect::<String>())?;
-        output::say(&shown.sentence);
+        output::say(&shown.head.sentence);
         Ok(())
     } else {
         output::print(&arguments.forms.printed(&report::place_page(shown), shown, global)?)

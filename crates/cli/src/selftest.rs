@@ -5,8 +5,7 @@ mod blind_spots;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use experiments::history::{fingerprint, is_same_machine};
-use experiments::reach::{alike, reach};
+use experiments::history::{alike, fingerprint, is_same_machine, reach};
 use host::live;
 use machine::{CpuSet, Machine};
 use probes::selftest::{failures, measure, seconds};

@@ -72,7 +72,8 @@ fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
     let file = file.display().to_string();
     let rows =
         flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
-    Ok(Page::of_rows("metrics", FleetTable::Metrics.columns(), rows.metrics()))
+    let columns: Vec<&str> = FleetTable::Metrics.columns().collect();
+    Ok(Page::of_rows("metrics", &columns, rows.metrics()))
 }
 
 /// A page and the one whose tables are its CSV, in the form asked for.

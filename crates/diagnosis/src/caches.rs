@@ -3,29 +3,19 @@
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{ChaseOrder, Conditions, LatencyCell, Level, Levels, Quality, Record, Scope, Withheld};
+use record::{ChaseOrder, Conditions, LatencyCell, Level, Levels, Record, Scope, Withheld};
 use stats::Interval;
 
-use crate::column::{Columns, LINE_BYTES, Point, is_latency, sane};
-use crate::memory::{self, MEMORY_BEYOND, MemorySeen, same_kind};
-use crate::plateaus::{EDGE_RATIO, LEVEL_RATIO, SLOWEST_CACHE_NS, plateaus};
+use crate::memory::{self, MemorySeen, same_kind};
+use crate::surface::{Columns, LINE_BYTES, Point, is_latency, sane};
+use crate::surface::{EDGE_RATIO, LEVEL_RATIO, MEMORY_BEYOND, SLOWEST_CACHE_NS, Size, plateaus, rest, size};
 use crate::wording::rounded;
 
 /// Cells this near to the plateau, as a ratio, make up its latency.
 const PLATEAU_RATIO: f64 = 1.12;
 
-/// A block fits while its latency has gone less than this far from its level to the next.
-const FITS_BELOW: f64 = 0.5;
-
-/// One edge is at most this wide: from the last block that rests to the middle of the rise. Measured edges span a factor of
-/// 1.5 to 2.7, the widest of a second level that base pages fill unevenly.
-pub(crate) const WIDEST_EDGE: f64 = 4.0;
-
 /// The loop that only reads, as `kernels` names it.
 const READ: &str = "read";
-
-/// A jump from below this to above its complement is complete: nothing inside it tells where the size lies.
-const COMPLETE_JUMP: f64 = 0.15;
 
 /// The levels, nearest first, none if the surface does not show any; and what was looked for and not found, with the
 /// reason. Memory is the last level, if a block reached it.
@@ -43,8 +33,11 @@ pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
     }
     let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory.as_ref().map(|seen| seen.ns)]);
     let reached = memory.as_ref().and_then(MemorySeen::block_bytes).map(|block| block as f64);
-    let found: Vec<Found> =
-        plateaus.iter().zip(next_ns).map(|(here, next)| Found::new(&columns, *here, next, reached)).collect();
+    let found: Vec<SeenCache> = plateaus
+        .iter()
+        .zip(next_ns)
+        .map(|(here, next)| SeenCache::new(&columns, *here, next, reached))
+        .collect();
     let numbers = numbers(&found, &claims);
     let mut levels: Vec<Level> = Vec::new();
     for (found, number) in found.iter().zip(&numbers) {
@@ -90,7 +83,7 @@ fn without_rate(name: &str) -> Withheld {
 }
 
 /// A cache as the surface shows it, still without a name.
-struct Found {
+struct SeenCache {
     ns: f64,
     size: Option<Size>,
     /// Smallest and largest block that rest at its latency: the level surely serves those.
@@ -101,7 +94,7 @@ struct Found {
     largest: Option<f64>,
 }
 
-impl Found {
+impl SeenCache {
     fn new(columns: &Columns, ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
         let line = columns.line();
         let rest = rest(line, ns);
@@ -130,15 +123,6 @@ impl Found {
     }
 }
 
-/// Smallest and largest block of the line column that rest at this latency; those in several states tell nothing.
-pub(crate) fn rest(line: &[Point], ns: f64) -> Option<[f64; 2]> {
-    let steady = line.iter().filter(|point| point.quality != Quality::Unstable);
-    let mut near = steady.filter(|point| point.ns < ns * EDGE_RATIO && point.ns > ns / EDGE_RATIO);
-    let first = near.next()?;
-    let last = near.next_back().unwrap_or(first);
-    Some([first, last].map(|point| point.block_bytes as f64))
-}
-
 /// Claimed caches that have no plateau of their own; of the largest a finding tells.
 fn unresolved(claims: &[(u8, Bytes)], numbers: &[u8]) -> Vec<Withheld> {
     let largest = claims.iter().map(|claim| claim.0).max();
@@ -154,7 +138,7 @@ fn unresolved(claims: &[(u8, Bytes)], numbers: &[u8]) -> Vec<Withheld> {
 
 /// The blocks, above the first number and up to the second, that surely come from the level at `index`; memory is behind the
 /// last cache.
-fn served(found: &[Found], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
+fn served(found: &[SeenCache], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
     let before = index.checked_sub(1).and_then(|before| found.get(before));
     let beyond = before.and_then(|before| before.size).map(|size| size.surely_beyond());
     let Some(here) = found.get(index) else {
@@ -200,7 +184,7 @@ fn span(columns: &Columns, plateau_ns: f64) -> Option<[f64; 2]> {
 /// Level numbers of the caches found. Without claims, or with as many, they count up; where fewer are found than claimed
 /// each takes the claim that it ends nearest to, in order: a machine whose L2 does not show still has an L3. One that rests only
 /// where a nearer claim would hold all its blocks is that nearer one, wherever the rise behind it ends.
-fn numbers(found: &[Found], claims: &[(u8, Bytes)]) -> Vec<u8> {
+fn numbers(found: &[SeenCache], claims: &[(u8, Bytes)]) -> Vec<u8> {
     if found.len() >= claims.len() {
         return (1..=found.len()).map(|number| u8::try_from(number).unwrap_or(u8::MAX)).collect();
     }
@@ -220,67 +204,6 @@ fn numbers(found: &[Found], claims: &[(u8, Bytes)]) -> Vec<u8> {
         next = chosen + 1;
     }
     numbers
-}
-
-/// A capacity with its bounds in bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Size {
-    pub(crate) bytes: f64,
-    interval: Interval,
-}
-
-impl Size {
-    /// False if the level of latency `here` is left so much earlier that another one may lie between.
-    pub(crate) fn is_one_edge(&self, line: &[Point], here: f64) -> bool {
-        rest(line, here).is_none_or(|[_, end]| self.bytes <= WIDEST_EDGE * end)
-    }
-
-    /// Blocks up to this come from the level: its lower bound, or half of the size where the bound is far below.
-    fn surely_inside(&self) -> f64 {
-        self.interval.low.max(self.bytes / MEMORY_BEYOND)
-    }
-
-    /// Blocks above this come from the next level: the upper bound, or twice the size where the bound is far above.
-    fn surely_beyond(&self) -> f64 {
-        self.interval.high.min(self.bytes * MEMORY_BEYOND)
-    }
-}
-
-/// Capacity of the level of latency `here`: between the last block of the line column that fits and the first that does
-/// not. The split is where fewest blocks contradict it, so that one disturbed cell does not move it. The bounds are the
-/// nearest blocks that decide: those in several states, or with the threshold inside their interval, tell nothing.
-/// `reached` is a block known to come from beyond all caches.
-pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -> Option<Size> {
-    let share = |ns: f64| (ns - here) / (next - here);
-    let progress = |point: &Point| share(point.ns);
-    let fits: Vec<bool> = line.iter().map(|point| progress(point) < FITS_BELOW).collect();
-    let contradictions = |split: usize| {
-        fits[..split].iter().filter(|fit| !**fit).count() + fits[split..].iter().filter(|fit| **fit).count()
-    };
-    let split = (1..line.len()).min_by_key(|split| contradictions(*split))?;
-    let one_sided = fits[split..].iter().all(|fit| *fit) || !fits[..split].contains(&true);
-    if one_sided || contradictions(split) * 4 > line.len() {
-        return None;
-    }
-    let (last, first) = (&line[split - 1], &line[split]);
-    let steady = |point: &&Point| point.quality != Quality::Unstable;
-    let surely_fits = |point: &&Point| steady(point) && share(point.interval.high) < FITS_BELOW;
-    let surely_left = |point: &&Point| steady(point) && share(point.interval.low) >= FITS_BELOW;
-    let block = |point: &Point| point.block_bytes as f64;
-    let low = line[..split].iter().rfind(surely_fits).unwrap_or(&line[0]);
-    let largest = block(line.last()?);
-    let high =
-        line[split..].iter().find(surely_left).map_or_else(|| reached.unwrap_or(0.0).max(largest), block);
-    let interval = Interval { low: block(low), high };
-    let (before, after) = (progress(last), progress(first));
-    let complete = before < COMPLETE_JUMP && after > 1.0 - COMPLETE_JUMP;
-    let bytes = if complete || after <= before {
-        block(last)
-    } else {
-        let share = ((FITS_BELOW - before) / (after - before)).clamp(0.0, 1.0);
-        block(last) * (block(first) / block(last)).powf(share)
-    };
-    Some(Size { bytes, interval })
 }
 
 /// Sizes of a level in each page size that was measured, for two or more of them: scattered base pages collide in a

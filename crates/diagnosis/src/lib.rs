@@ -6,13 +6,12 @@
 
 mod caches;
 mod clock_remedies;
-mod column;
 mod findings;
 mod judge;
 mod memory;
-mod plateaus;
 mod socket_gate;
 mod sockets;
+mod surface;
 mod translation;
 mod wording;
 

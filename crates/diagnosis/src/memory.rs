@@ -4,16 +4,12 @@ use machine::{Bytes, CpuId};
 use record::{ChaseOrder, Conditions, Level, Quality, Record};
 use stats::{Interval, Order};
 
-use crate::caches::size;
-use crate::column::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
-use crate::plateaus::{LEVEL_RATIO, REST_SLOPE, SLOWEST_CACHE_NS};
+use crate::surface::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
+use crate::surface::{LEVEL_RATIO, MEMORY_BEYOND, REST_SLOPE, SLOWEST_CACHE_NS, size};
 use crate::wording::measured;
 
 /// The name of its level.
 pub(crate) const MEMORY: &str = "memory";
-
-/// Blocks this many times the last cache reach memory.
-pub(crate) const MEMORY_BEYOND: f64 = 2.0;
 
 /// This many of the largest blocks give a first idea of memory.
 const LAST_BLOCKS: usize = 3;

@@ -9,7 +9,7 @@ use machine::{CpuId, TlbKind};
 use record::{ChaseOrder, Levels, Record, TlbLevel, WalkPoint};
 use stats::Interval;
 
-use crate::column::{LARGEST_BASE_PAGE_BYTES, LINE_BYTES, is_latency, sane};
+use crate::surface::{LARGEST_BASE_PAGE_BYTES, LINE_BYTES, is_latency, sane};
 
 /// Smallest step that is a boundary: half the cheapest second-level TLB hit known (about 4 cycles at 4 GHz).
 const SMALLEST_STEP_NS: f64 = 0.5;

@@ -1,4 +1,4 @@
-//! Interleaved experiments: two states in randomised quads, the A/A control first, and one sentence in the end.
+//! Interleaved experiments: two states in randomised blocks, the A/A control first, and one sentence in the end.
 //!
 //! [`trial_log`] decides what runs next and when to stop, [`mod@outcome`] what it amounts to; both are pure and know nothing of
 //! clocks, CPUs or processes. What is run is a [`Subject`]:
@@ -10,11 +10,7 @@ pub mod across_reboot;
 pub mod command_subject;
 pub(crate) mod drift_probe;
 pub mod effects;
-#[cfg(test)]
-mod four_states_tests;
 mod judged_rows;
-mod layout;
-pub mod metric;
 pub mod outcome;
 pub mod probe_subject;
 mod sentence;
@@ -22,10 +18,8 @@ pub mod subject;
 pub mod switcher;
 #[cfg(test)]
 mod tests;
-mod time_estimate;
 pub mod trial_log;
 
 pub use outcome::{Labels, outcome};
 pub use subject::{GuardSpec, RowSpec, Subject, Trial, TrialSet};
-pub use time_estimate::{PAIRS_MIN, TimeEstimate};
-pub use trial_log::{Progress, Rules, Standing, TrialLog, run, run_factorial};
+pub use trial_log::{PAIRS_MIN, Progress, Rules, Standing, TimeEstimate, TrialLog, run, run_factorial};

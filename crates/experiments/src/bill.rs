@@ -10,4 +10,4 @@ mod outcome;
 mod tests;
 
 pub use course::{Affordable, Course, Planned, Rules, Step, Suspect};
-pub use outcome::{ProgramFacts, Setting, averages, headline, program_bill, setting_averages};
+pub use outcome::{averages, headline, program_bill, setting_averages};

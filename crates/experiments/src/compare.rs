@@ -1,9 +1,8 @@
 //! Configurations side by side: rows with intervals and verdicts, averages, and what else differs.
 //!
 //! A configuration is what was measured under one set of conditions: one or more records, or imported results. Values
-//! of separate runs are never pairs; only a caller who took them in pairs may say so.
+//! of separate runs are never pairs: who takes pairs has `ab`.
 
-mod averages;
 mod configuration;
 mod difference;
 mod facts;
@@ -34,8 +33,6 @@ pub struct Options {
     pub margin_percent: Option<f64>,
     /// Groups that averages are also taken without.
     pub without: Vec<String>,
-    /// The n-th values of a test were taken as a pair in all configurations.
-    pub paired: bool,
     /// Earlier runs are from the machine's own history, not named by the caller.
     pub own_history: bool,
 }
@@ -56,24 +53,21 @@ pub enum CompareError {
     #[error("{names} have no test in common; compare results of the same tests")]
     NothingInCommon { names: String },
     /// `--baseline` names none of them.
-    #[error("no configuration is called {wanted}; {hint}the baseline is a number from 1 or one of {names}")]
+    #[error("no configuration is called {asked}; {hint}the baseline is a number from 1 or one of {names}")]
     NoBaseline {
-        wanted: String,
+        asked: String,
         /// The nearest name, as a question; or empty.
         hint: String,
         names: String,
     },
     /// `--without` names a group that no row has.
-    #[error("no test is in the group {wanted}; {hint}the groups are {groups}")]
+    #[error("no test is in the group {asked}; {hint}the groups are {groups}")]
     NoGroup {
-        wanted: String,
+        asked: String,
         /// The nearest name, as a question; or empty.
         hint: String,
         groups: String,
     },
-    /// Pairs were promised, but the counts differ.
-    #[error("{test} has {first} values in one configuration and {second} in another: these are not pairs")]
-    NotPairs { test: String, first: usize, second: usize },
 }
 
 /// Compares every configuration with the baseline. `history` are further records of the baseline's machine: how far its runs
@@ -97,8 +91,8 @@ pub fn compare(
     if quieter.is_some() {
         earlier.clear();
     }
-    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
-    let averages = averages::averages(&judged.rows, &options.without)?;
+    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options);
+    let averages = rows::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();
     let earlier_runs = EarlierRuns { runs: earlier_runs, own_history: options.own_history };
@@ -198,14 +192,14 @@ fn names(configurations: &[Configuration]) -> String {
     configurations.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn baseline_index(configurations: &[Configuration], wanted: Option<&str>) -> Result<usize, CompareError> {
-    let Some(wanted) = wanted else { return Ok(0) };
-    let by_name = configurations.iter().position(|one| one.name == wanted);
-    let by_number = wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Result<usize, CompareError> {
+    let Some(asked) = asked else { return Ok(0) };
+    let by_name = configurations.iter().position(|one| one.name == asked);
+    let by_number = asked.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     by_name.or(by_number.filter(|index| *index < configurations.len())).ok_or_else(|| {
         CompareError::NoBaseline {
-            wanted: wanted.to_owned(),
-            hint: did_you_mean(wanted, configurations.iter().map(|one| one.name.as_str())),
+            asked: asked.to_owned(),
+            hint: did_you_mean(asked, configurations.iter().map(|one| one.name.as_str())),
             names: names(configurations),
         }
     })
@@ -245,13 +239,11 @@ fn cautions(
         ));
     }
     said.extend(what_is_known(rows));
-    if !rows.iter().any(|row| row.paired) {
-        said.push(
-            "one after the other: time and treatment cannot be separated, whatever changed between the runs is \
-             in the numbers"
-                .to_owned(),
-        );
-    }
+    said.push(
+        "one after the other: time and treatment cannot be separated, whatever changed between the runs is \
+         in the numbers"
+            .to_owned(),
+    );
     if differences.iter().any(|difference| difference.fact == facts::BOOT) {
         said.push(
             "a reboot lies between: where memory and interrupts came to lie differs by boot; boot each \

@@ -3,12 +3,9 @@
 //! Facts are exact, and any that differs is a change. Numbers are judged by [`Limits`], in two check-ups right after each other;
 //! what else differs is named as a coincidence in time. Pure: entries of a history in, a document out.
 
-pub mod budget;
 mod cause;
-mod conditions;
 mod limits;
 mod trend;
-pub mod unit;
 
 use std::collections::BTreeMap;
 
@@ -19,9 +16,9 @@ use record::{
 use stats::RowClass;
 
 use crate::history::{FLAW_FACT, is_same_machine};
-pub use budget::{ALARMS_PER_CHECK, allowance};
-use budget::{Allowance, SHARE_OF_STEPS};
 pub use limits::{Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
+pub use trend::{ALARMS_PER_CHECK, allowance};
+use trend::{Allowance, SHARE_OF_STEPS};
 
 /// A baseline of which more than this share of runs was taken on a busy machine is one of a busy machine.
 const BUSY_SHARE: f64 = 0.5;
@@ -140,7 +137,7 @@ impl<'b> Guard<'b> {
             return Some(format!("the check-up is not complete: {why}"));
         }
         let doubt = check.doubts.first().filter(|_| !self.was_busy()).cloned();
-        conditions::busier(&self.baseline.runs, check).or(doubt)
+        cause::busier(&self.baseline.runs, check).or(doubt)
     }
 
     fn costs_of_rows(&self, check: &HistoryEntry) -> Vec<Option<f64>> {
@@ -225,7 +222,7 @@ impl<'b> Guard<'b> {
                     class: trend.class.name().to_owned(),
                     slower_percent: trend.log.exp_m1() * 100.0,
                     limit_percent: trend.limit.exp_m1() * 100.0,
-                    trend: Some(trend.told),
+                    trend: Some(trend.document),
                 });
             }
         }
@@ -247,7 +244,7 @@ impl<'b> Guard<'b> {
                 ),
             )
         } else if !outcome.changes.is_empty() {
-            let busier = conditions::remarkable(&self.baseline.runs, first);
+            let busier = cause::remarkable(&self.baseline.runs, first);
             (GuardVerdict::Changed, cause::of_numbers(outcome, busier.as_deref()))
         } else if let Some(fact) = outcome.facts.first() {
             let more = match outcome.facts.len() - 1 {
@@ -259,7 +256,7 @@ impl<'b> Guard<'b> {
                 || "numbers are within their limits".to_owned(),
                 |why| format!("numbers are not judged: {why}"),
             );
-            (GuardVerdict::Changed, format!("changed: {}{more}; {numbers}", cause::told(fact)))
+            (GuardVerdict::Changed, format!("changed: {}{more}; {numbers}", cause::described(fact)))
         } else if let Some(why) = withheld {
             (GuardVerdict::CannotTell, format!("cannot tell: {why}; facts are as before"))
         } else {

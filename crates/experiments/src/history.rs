@@ -11,7 +11,7 @@ use record::{
 
 use crate::compare::{Test, TestRow, configuration_of_record};
 pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
-pub use trend::trends;
+pub use trend::{alike, reach, trends};
 pub(crate) use trend::{differences, slope_per_day};
 
 /// Memory that is as large but for what firmware and kernel keep of it differs by less.

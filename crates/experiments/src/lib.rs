@@ -2,9 +2,9 @@
 //!
 //! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing in it opens
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
-//! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
-//! `place` puts threads on CPUs and proves what that gains.
-//! `bill` prices every setting at once; `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
+//! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are
+//! checked, `place` puts threads on CPUs and proves what that gains.
+//! `bill` prices every setting at once; `history` says what is kept of earlier check-ups and what such runs can show, `guard` whether a new one is as they were,
 //! `neighbours` whether others were at work beside one; all are as pure as `compare`.
 #![forbid(unsafe_code)]
 
@@ -12,10 +12,10 @@ pub mod ab;
 pub mod bill;
 pub mod clock_frequencies;
 pub mod compare;
-pub mod failed_run;
 pub mod guard;
 pub mod history;
 pub mod neighbours;
 pub mod place;
-pub mod reach;
+pub mod program;
+pub mod systemd_units;
 pub mod workload;

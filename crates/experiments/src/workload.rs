@@ -9,8 +9,7 @@ use std::time::Duration;
 use host::live::{ChildOutput, ChildRun, FolderError, ScratchFolder, filled_once, run_child};
 use workloads::{Metric, MetricError, Output, Workload};
 
-use crate::ab::command_subject::Program;
-use crate::failed_run::how_it_failed;
+use crate::program::{Program, how_it_failed};
 
 /// The longest that an input may take to be made.
 const GENERATE_LIMIT: Duration = Duration::from_secs(300);

@@ -3,10 +3,12 @@
 //! Each table of the file is a plain struct that refuses unknown keys, so that a misspelt one is reported with its
 //! file and line.
 
-use record::{Protection, WorkaroundState};
+use std::fmt;
+
+use record::{FlawEvidence, Protection, WorkaroundState};
 use serde::{Deserialize, Serialize};
 
-use crate::{Architecture, CpuRange};
+use crate::CpuRange;
 
 /// What kind of flaw it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,6 +23,49 @@ pub enum Kind {
     Design,
     /// Clocks or timers go wrong.
     Clock,
+}
+
+/// An architecture that the catalogue knows flaws of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Architecture {
+    /// x86, 32 and 64 bits.
+    X86,
+    /// Arm CPUs; `arm64` is what Linux calls them.
+    Arm64,
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::X86 => "x86",
+            Self::Arm64 => "arm64",
+        })
+    }
+}
+
+impl Architecture {
+    /// That of an entry that names none.
+    pub(crate) fn default_list() -> Vec<Self> {
+        vec![Self::X86]
+    }
+
+    /// True of what an entry has that names none.
+    pub(crate) fn is_default(list: &[Self]) -> bool {
+        list == [Self::X86]
+    }
+
+    /// That of a machine; `None` if it is another or nothing tells.
+    pub(crate) fn of(evidence: &FlawEvidence) -> Option<Self> {
+        if let Some(name) = &evidence.other_architecture {
+            return (name.starts_with("aarch64") || name.starts_with("arm")).then_some(Self::Arm64);
+        }
+        if evidence.cpus.iter().any(|cpu| cpu.arm.is_some()) {
+            return Some(Self::Arm64);
+        }
+        (!evidence.cpus.is_empty() || !evidence.flags.is_empty()).then_some(Self::X86)
+    }
 }
 
 /// One flaw.

@@ -43,8 +43,8 @@ pub(crate) fn fix(
         return None;
     }
     let is_told = |contains: &str| says.contains(&contains.to_lowercase());
-    let told = flaw.wording.iter().find(|wording| is_told(&wording.contains));
-    if let Some(fix) = told.and_then(|wording| wording.fix.clone()) {
+    let described = flaw.wording.iter().find(|wording| is_told(&wording.contains));
+    if let Some(fix) = described.and_then(|wording| wording.fix.clone()) {
         return Some(fix);
     }
     let is_asked_of_host = protected == Protection::NotProtected && evidence.hypervisor.is_some();

@@ -1,4 +1,4 @@
-//! Which verdicts fail a health check: by themselves, or against the verdicts of a machine that is taken as the norm.
+//! Which verdicts fail a health check: by themselves, or against the verdicts of a good machine.
 //!
 //! A stock kernel passes: what protects on request or in part is its default, and no reason to condemn a machine.
 
@@ -39,15 +39,15 @@ fn is_open(statement: &Statement) -> bool {
     statement.protected == Protection::NotProtected
 }
 
-/// How well each flaw is met on a machine that is taken as the norm.
+/// How well each flaw is met on a good machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Norm {
+pub struct GateBaseline {
     states: BTreeMap<String, Protection>,
 }
 
-/// Why a text is no norm.
+/// Why a text is no baseline.
 #[derive(Debug, thiserror::Error)]
-pub enum NormError {
+pub enum GateBaselineError {
     /// It is not JSON, or not of that form.
     #[error("it is neither a record nor a document of sidestep flaws --json: {0}")]
     Form(#[from] serde_json::Error),
@@ -69,41 +69,41 @@ struct Row {
     protected: Protection,
 }
 
-impl Norm {
+impl GateBaseline {
     /// Reads the verdicts of `flaws --json` or of a record in JSON.
     ///
     /// # Errors
     /// Another document, or one without verdicts.
-    pub fn parse(text: &[u8]) -> Result<Self, NormError> {
+    pub fn parse(text: &[u8]) -> Result<Self, GateBaselineError> {
         let document: Document = serde_json::from_slice(text)?;
         Self::of(document.flaws.into_iter().map(|row| (row.id, row.protected)))
     }
 
-    /// The norm of a record's verdicts.
+    /// The baseline of a record's verdicts.
     ///
     /// # Errors
     /// There is none.
-    pub fn of_verdicts(verdicts: &[FlawVerdict]) -> Result<Self, NormError> {
+    pub fn of_verdicts(verdicts: &[FlawVerdict]) -> Result<Self, GateBaselineError> {
         Self::of(verdicts.iter().map(|verdict| (verdict.id.clone(), verdict.protected)))
     }
 
-    fn of(rows: impl Iterator<Item = (String, Protection)>) -> Result<Self, NormError> {
+    fn of(rows: impl Iterator<Item = (String, Protection)>) -> Result<Self, GateBaselineError> {
         let states: BTreeMap<_, _> = rows.collect();
-        if states.is_empty() { Err(NormError::Empty) } else { Ok(Self { states }) }
+        if states.is_empty() { Err(GateBaselineError::Empty) } else { Ok(Self { states }) }
     }
 
-    /// Why a verdict fails against the norm: it got worse. A flaw that the norm does not know is judged by itself; an
+    /// Why a verdict fails against the baseline: it got worse. A flaw that the baseline does not know is judged by itself; an
     /// unknown on either side is no change.
     pub fn worse(&self, verdict: &FlawVerdict) -> Option<GateReason> {
-        let Some(&norm) = self.states.get(&verdict.id) else { return unmet(verdict) };
-        let (before, now) = (rank(norm)?, rank(verdict.protected)?);
+        let Some(&baseline) = self.states.get(&verdict.id) else { return unmet(verdict) };
+        let (before, now) = (rank(baseline)?, rank(verdict.protected)?);
         (now > before).then(|| GateReason {
             id: verdict.id.clone(),
-            why: format!("{}, and the norm is: {}", verdict.protected.name(), norm.name()),
+            why: format!("{}, and in the baseline {}", verdict.protected.name(), baseline.name()),
         })
     }
 
-    /// True if the norm knows the flaw to be as the verdict says.
+    /// True if the baseline knows the flaw to be as the verdict says.
     pub fn holds(&self, verdict: &FlawVerdict) -> bool {
         self.states.get(&verdict.id) == Some(&verdict.protected)
     }

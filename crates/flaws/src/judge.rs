@@ -3,18 +3,20 @@
 //! No witness silences another. Where they differ, time goes before registers and registers before the kernel for the
 //! state of the workaround, because a price that is measured is being paid, and the difference is printed.
 
+use std::collections::BTreeSet;
+
 use record::{
-    Answer, Evidence, FlawEvidence, FlawVerdict, Protection, Special, Statement, WorkaroundState,
-    WorkaroundSwitch,
+    Answer, Evidence, FlawEvidence, FlawVerdict, PciWord, Protection, Reading, RegistersAsked,
+    SignatureReading, Special, Statement, WorkaroundState, WorkaroundSwitch,
 };
 
+use crate::cpu_range::{Membership, among};
 use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
 use crate::presence::{Said, presence};
-use crate::registers::{RegisterVerdict, registers};
-use crate::time::time;
+use crate::registers::{OSVW_LENGTH, OSVW_STATUS, RegisterVerdict, registers};
 use crate::wording::protection;
-use crate::{Catalogue, Flaw, Switch};
+use crate::{Baseline, Catalogue, Flaw, Signature, Switch};
 
 /// Judges every flaw of the catalogue on the evidence of one machine.
 pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict> {
@@ -174,5 +176,100 @@ fn switch(switch: &Switch, evidence: &FlawEvidence) -> String {
     match switch.toggle.as_ref().and_then(missing) {
         Some(reason) if ways.is_empty() => format!("cannot be switched here: {reason}"),
         _ => ways.join("; or "),
+    }
+}
+
+/// Asks time about one flaw.
+fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
+    let says = |text: String| Statement { says: text, ..Statement::default() };
+    let Some(signature) = &flaw.signature else { return says("no signature known".into()) };
+    let Some(baseline) = baseline(signature, evidence) else {
+        return says("no baseline for this CPU".into());
+    };
+    let measured = match evidence.timing.get(&signature.quantity) {
+        None => return says("not measured".into()),
+        Some(Reading::Missing(reason)) => return says(format!("not measured: {reason}")),
+        Some(Reading::Is(measured)) => measured,
+    };
+    let value = number(measured);
+    if !measured.control_holds {
+        let control = format!("{} moved to {:.3}", measured.control, measured.control_ratio);
+        return says(format!("{value}; cannot tell: the control ({control})"));
+    }
+    let expected = expectation(baseline);
+    let state = if measured.interval.low >= baseline.on_at_least {
+        WorkaroundState::On
+    } else if measured.interval.high <= baseline.off_at_most {
+        WorkaroundState::Off
+    } else {
+        return says(format!("{value}; cannot tell: it lies between off and on ({expected})"));
+    };
+    let says = format!("{value} ({expected})");
+    Statement { says, workaround: state, protected: protection(state), ..Statement::default() }
+}
+
+/// Whether it is known what a signature comes to on these CPUs.
+fn has_baseline(signature: &Signature, evidence: &FlawEvidence) -> bool {
+    baseline(signature, evidence).is_some()
+}
+
+fn baseline<'s>(signature: &'s Signature, evidence: &FlawEvidence) -> Option<&'s Baseline> {
+    signature.baseline.iter().find(|baseline| is_for(baseline, evidence))
+}
+
+fn is_for(baseline: &Baseline, evidence: &FlawEvidence) -> bool {
+    baseline.cpus.is_empty()
+        || evidence.cpus.iter().any(|cpu| among(&baseline.cpus, cpu) == Membership::Inside)
+}
+
+fn number(measured: &SignatureReading) -> String {
+    let unit = if measured.unit == "ratio" { "x".to_owned() } else { format!(" {}", measured.unit) };
+    format!("{:.3}{unit} [{:.3}, {:.3}]", measured.value, measured.interval.low, measured.interval.high)
+}
+
+fn expectation(baseline: &Baseline) -> String {
+    let one = |name: &str, value: Option<f64>| value.map(|value| format!("{name} {value}"));
+    let known: Vec<String> =
+        [one("without", baseline.without), one("with", baseline.with)].into_iter().flatten().collect();
+    if known.is_empty() {
+        return format!("off up to {}, on from {}", baseline.off_at_most, baseline.on_at_least);
+    }
+    known.join(", ")
+}
+
+impl Catalogue {
+    /// The registers that its entries name.
+    pub fn registers(&self) -> RegistersAsked {
+        let mut required = RegistersAsked::default();
+        for flaw in &self.flaws {
+            required.msr.extend(flaw.msr.iter().map(|bits| bits.number));
+            if flaw.osvw.is_some() {
+                required.msr.extend([OSVW_LENGTH, OSVW_STATUS]);
+            }
+            required
+                .pci
+                .extend(flaw.pci.iter().map(|bits| PciWord { function: bits.function, offset: bits.offset }));
+            let needed = flaw.need.iter().flat_map(|need| need.flag.iter().chain(&need.without_flag));
+            let fixing = flaw.workaround.iter().flat_map(|workaround| &workaround.fix_flags);
+            required.flags.extend(needed.chain(fixing).cloned());
+            required.kernel_flags.extend(flaw.hidden_flag.iter().map(|flag| flag.name.clone()));
+            required.cpuid.extend(flaw.cpuid.iter().map(|bit| (bit.leaf, bit.subleaf)));
+        }
+        required
+    }
+
+    /// Names of the signature probes of flaws that may concern a machine, each once. Without a baseline for its CPUs a value
+    /// could not decide, and is not measured.
+    pub fn telling_probes(&self, evidence: &FlawEvidence) -> Vec<&str> {
+        let verdicts = judge(self, evidence);
+        let concerned =
+            self.flaws.iter().zip(&verdicts).filter(|(_, verdict)| verdict.affected != Answer::No);
+        let signatures = concerned.filter_map(|(flaw, _)| flaw.signature.as_ref());
+        let mut named = BTreeSet::new();
+        signatures
+            .filter(|signature| has_baseline(signature, evidence))
+            .map(|signature| signature.probe.as_str())
+            .filter(|name| named.insert(*name))
+            .collect()
     }
 }

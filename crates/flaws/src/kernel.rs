@@ -2,8 +2,8 @@
 
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
-use crate::architecture::foreign;
 use crate::cpu_range::{Membership, among};
+use crate::presence::foreign;
 use crate::wording::{SysfsStatus, spoken};
 use crate::{Architecture, Flaw};
 
@@ -168,8 +168,8 @@ pub(crate) fn messages_seen<'e>(
     let is_about = evidence.cpus.iter().all(|cpu| cpu.arm.is_none())
         || evidence.cpus.iter().any(|cpu| flaw.concerns(cpu));
     flaw.kernel_message.iter().filter(move |_| is_about).filter_map(|message| {
-        let wanted = message.contains.to_lowercase();
-        let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted))?;
+        let required = message.contains.to_lowercase();
+        let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&required))?;
         Some(SeenMessage { text, state: message.state, affected: message.affected })
     })
 }

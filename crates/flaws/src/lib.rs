@@ -4,7 +4,6 @@
 //! gives the same verdicts, on the machine itself, from a recording or from a year-old record.
 #![forbid(unsafe_code)]
 
-mod architecture;
 mod catalogue;
 mod cpu_range;
 mod entry;
@@ -16,22 +15,18 @@ mod lscpu;
 mod population;
 mod presence;
 mod registers;
-mod required_registers;
-mod time;
-mod uneven;
 mod wording;
 
-pub use architecture::Architecture;
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
 pub use entry::{
-    AppliedBy, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease, Kind, Means,
-    MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState, Switch,
-    TaskStatus, Wording, Workaround,
+    AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
+    Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
+    Switch, TaskStatus, Wording, Workaround,
 };
-pub use gate::{GateReason, Norm, NormError, unmet};
+pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
-pub use uneven::uneven;
+pub use registers::uneven;
 pub use wording::{SysfsStatus, spoken};

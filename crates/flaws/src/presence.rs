@@ -2,7 +2,6 @@
 
 use record::{Answer, CpuSignature, FlawEvidence, MachineShape, Statement, WorkaroundState};
 
-use crate::architecture::{foreign, names};
 use crate::cpu_range::{Membership, among};
 use crate::{Architecture, Flaw, Need};
 
@@ -92,6 +91,18 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
         affected
     };
     Presence { affected, because, disagreements }
+}
+
+/// Why a machine cannot have a flaw by its architecture alone, if so.
+pub(crate) fn foreign(flaw: &Flaw, evidence: &FlawEvidence) -> Option<String> {
+    let here = Architecture::of(evidence)?;
+    (!flaw.architectures.contains(&here)).then(|| format!("an {} flaw; this is {here}", names(flaw)))
+}
+
+/// The architectures of an entry, for a sentence.
+fn names(flaw: &Flaw) -> String {
+    let names: Vec<String> = flaw.architectures.iter().map(ToString::to_string).collect();
+    names.join(" and ")
 }
 
 fn simple(affected: Answer, because: String) -> Presence {
@@ -259,13 +270,13 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
             _ => Answer::No,
         });
     }
-    for (flag, wanted) in [(&need.flag, true), (&need.without_flag, false)] {
+    for (flag, required) in [(&need.flag, true), (&need.without_flag, false)] {
         let Some(flag) = flag else { continue };
-        texts.push(if wanted { format!("the flag {flag}") } else { format!("no flag {flag}") });
+        texts.push(if required { format!("the flag {flag}") } else { format!("no flag {flag}") });
         answers.push(
             match (
                 evidence.flags.is_empty() || evidence.flags_untold.contains(flag),
-                evidence.flags.contains(flag) == wanted,
+                evidence.flags.contains(flag) == required,
             ) {
                 (true, _) => Answer::Unknown,
                 (false, true) => Answer::Yes,

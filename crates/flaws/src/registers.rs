@@ -3,6 +3,8 @@
 //! In a guest none of them counts. KVM ignores writes of HWCR bit 3, tells of erratum 298 when it does not know, and
 //! sets GDS_NO for hosts whose microcode only works around it (arch/x86/kvm/x86.c, svm.c).
 
+use std::collections::BTreeMap;
+
 use record::{
     Answer, CpuSignature, FlawEvidence, Protection, RegisterReading, Statement, WorkaroundState, msr_key,
     pair_key,
@@ -11,7 +13,7 @@ use record::{
 use crate::cpu_range::{Membership, among};
 use crate::kernel::messages_seen;
 use crate::wording::protection;
-use crate::{CpuidBit, Flaw, Means, MsrBits};
+use crate::{Catalogue, CpuidBit, Flaw, Means, MsrBits};
 
 /// Number of valid bits of the OS-visible workaround status: AMD 41322, MSRC001_0140.
 pub(crate) const OSVW_LENGTH: u32 = 0xc001_0140;
@@ -108,13 +110,18 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterVerdict
     for bits in flaw.msr.iter().filter(is_meant) {
         let readings = evidence.msr.get(&msr_key(bits.number)).map_or(&[][..], Vec::as_slice);
         let name = format!("MSR {:08x}", bits.number);
-        add_bits(&mut shown, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
+        add_bits(
+            &mut shown,
+            &name,
+            readings,
+            &RequiredBits { mask: bits.mask, on: bits.on, means: bits.means },
+        );
     }
     for bits in flaw.pci.iter().filter(|_| is_about) {
         let readings = evidence.pci.get(&pair_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
         let name = format!("node word F{:x}x{:02x}", bits.function, bits.offset);
-        let wanted = Wanted { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
-        add_bits(&mut shown, &name, readings, &wanted);
+        let required = RequiredBits { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
+        add_bits(&mut shown, &name, readings, &required);
     }
     add_osvw(&mut shown, flaw, evidence);
     flaw.cpuid.iter().for_each(|bit| add_cpuid(&mut shown, bit, evidence, is_about));
@@ -139,14 +146,14 @@ fn silent(why: &str) -> RegisterVerdict {
 }
 
 /// Bits and what they mean.
-struct Wanted {
+struct RequiredBits {
     mask: u64,
     on: u64,
     means: Means,
 }
 
 /// Takes in one register as all CPUs or nodes show it.
-fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted: &Wanted) {
+fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], required: &RequiredBits) {
     let values: Vec<(u32, u64)> =
         readings.iter().filter_map(|reading| Some((reading.unit, *reading.value.value()?))).collect();
     if values.is_empty() {
@@ -155,12 +162,12 @@ fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted:
             record::Reading::Is(_) => None,
         });
         shown.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
-        shown.miss(wanted.means);
+        shown.miss(required.means);
         return;
     }
-    let is_on = |value: u64| value & wanted.mask == wanted.on;
+    let is_on = |value: u64| value & required.mask == required.on;
     let on = values.iter().filter(|(_, value)| is_on(*value)).count();
-    let bits = values[0].1 & wanted.mask;
+    let bits = values[0].1 & required.mask;
     let unread = readings.len() - values.len();
     let silent = if unread == 0 { String::new() } else { format!(", {unread} not readable") };
     if on != 0 && on != values.len() {
@@ -173,9 +180,9 @@ fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted:
             odd.join(", ")
         ));
     } else {
-        shown.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", wanted.mask, values.len()));
+        shown.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", required.mask, values.len()));
     }
-    match wanted.means {
+    match required.means {
         Means::Workaround => shown.states.push(match on {
             _ if unread > 0 && on == values.len() => WorkaroundState::Unknown,
             0 => WorkaroundState::Off,
@@ -328,4 +335,49 @@ fn together(states: &[WorkaroundState]) -> WorkaroundState {
         _ if states.contains(&WorkaroundState::Unknown) => WorkaroundState::Unknown,
         _ => WorkaroundState::Partial,
     }
+}
+
+/// Differences between the CPUs of a machine, one sentence each.
+///
+/// Boards with mixed steppings are legal and need the union of all workarounds; unequal microcode or register bits
+/// mean that a CPU lacks what the others have.
+pub fn uneven(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<String> {
+    let mut found = Vec::new();
+    let signature = |cpu: &CpuSignature| {
+        let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+        format!("{}-{}-{}", number(cpu.family), number(cpu.model), number(cpu.stepping))
+    };
+    let microcode = |cpu: &CpuSignature| {
+        cpu.microcode.map_or_else(|| "unknown".to_owned(), |revision| format!("{revision:#x}"))
+    };
+    found.extend(differing("family-model-stepping", evidence.cpus.iter().map(signature)));
+    found.extend(differing("microcode revision", evidence.cpus.iter().map(microcode)));
+    if evidence.hypervisor.is_some() {
+        return found;
+    }
+    // Only the bits that the catalogue knows: others may differ by design.
+    let mut masks: BTreeMap<u32, u64> = BTreeMap::new();
+    for bits in catalogue.flaws.iter().flat_map(|flaw| &flaw.msr) {
+        *masks.entry(bits.number).or_default() |= bits.mask;
+    }
+    for (number, mask) in masks {
+        let readings = evidence.msr.get(&record::msr_key(number)).map_or(&[][..], Vec::as_slice);
+        let bits = readings.iter().filter_map(|reading| reading.value.value());
+        let name = format!("MSR {number:08x} & {mask:x}");
+        found.extend(differing(&name, bits.map(|value| format!("{:x}", value & mask))));
+    }
+    found
+}
+
+/// A sentence when the values are not all alike.
+fn differing(name: &str, values: impl Iterator<Item = String>) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    if counts.len() < 2 {
+        return None;
+    }
+    let each: Vec<String> = counts.iter().map(|(value, count)| format!("{value} on {count}")).collect();
+    Some(format!("{name} differs between CPUs: {}", each.join(", ")))
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
-use crate::Better;
+use crate::{Better, DocumentHead};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const BILL_SCHEMA: u32 = 1;
@@ -14,10 +14,8 @@ pub const BILL_SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bill {
-    /// Version of the document, `BILL_SCHEMA` when written by this version.
-    pub schema: u32,
-    /// What was found, in one sentence.
-    pub sentence: String,
+    #[serde(flatten)]
+    pub head: DocumentHead,
     /// One bill for each program.
     pub programs: Vec<ProgramBill>,
     /// Of several programs: averages over all, by group, and without one.
@@ -28,26 +26,15 @@ pub struct Bill {
     pub skipped: Vec<SkippedSetting>,
     /// What only a boot can switch: complete commands.
     pub boot_commands: Vec<String>,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Differences inside this are of no practical matter, in percent: declared before the first run.
-    pub margin_percent: f64,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// Seconds of measuring, those before an interruption included.
-    pub elapsed_s: f64,
 }
 
-/// What settings cost one program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is known of a program before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProgramBill {
+pub struct BillProgram {
     /// The command, or the name of the workload.
-    pub program: String,
+    #[serde(rename = "program")]
+    pub name: String,
     /// What averages are taken by; empty for a single program.
     pub group: String,
     /// True if no setting of memory or kernel can move it.
@@ -58,6 +45,14 @@ pub struct ProgramBill {
     pub unit: String,
     /// Which direction is the good one.
     pub better: Better,
+}
+
+/// What settings cost one program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramBill {
+    #[serde(flatten)]
+    pub about: BillProgram,
     /// Median with everything as it is.
     pub as_is: Option<f64>,
     /// Median with all recommended changes; `None` where fewer than one is recommended.
@@ -106,12 +101,13 @@ pub enum BillVerdict {
     Fails,
 }
 
-/// One line of the bill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What stays the same about a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BillEntry {
+pub struct BillSetting {
     /// Name of the toggle.
-    pub setting: String,
+    #[serde(rename = "setting")]
+    pub name: String,
     /// What it switches.
     pub title: String,
     /// The value that holds now.
@@ -124,6 +120,16 @@ pub struct BillEntry {
     pub exposes: String,
     /// True if a mitigation is paid for on a CPU that is not affected; `None` if that is unknown or no mitigation.
     pub needless: Option<bool>,
+    /// How to switch it for good: a command, or a word of the kernel's command line.
+    pub how: String,
+}
+
+/// One line of the bill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BillEntry {
+    #[serde(flatten)]
+    pub about: BillSetting,
     /// What was found.
     pub verdict: BillVerdict,
     /// The cost of the present value; `None` if the program never ran with the other.
@@ -132,8 +138,6 @@ pub struct BillEntry {
     pub p: Option<f64>,
     /// The smallest cost that four of five bills like this one would have shown.
     pub smallest_percent: Option<f64>,
-    /// How to switch it for good: a command, or a word of the kernel's command line.
-    pub how: String,
     /// How runs with the other value failed, and how many of how many.
     pub failure: Option<String>,
     /// Runs with the other value.

@@ -1,7 +1,7 @@
 //! The documents of `sidestep clock watch`: one for each thing that happened to a clock, one per line.
 
 use machine::CpuId;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::ClockFault;
 
@@ -9,7 +9,7 @@ use crate::ClockFault;
 pub const CLOCK_EVENT_SCHEMA: u32 = 1;
 
 /// Something that happened to a clock, or the beginning or end of the watch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockEvent {
     /// Version of the document, `CLOCK_EVENT_SCHEMA` when written by this version.
@@ -24,7 +24,7 @@ pub struct ClockEvent {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ClockHappening {
@@ -113,7 +113,7 @@ pub enum ClockHappening {
 }
 
 /// What a watch saw, and what it cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockWatchSummary {
     /// Seconds from the first probe to the last.

@@ -415,11 +415,13 @@ mod tests {
             assert_eq!((read.sockets, read.machine), (sockets.clone(), Some(record.machine.clone())));
         }
         let without = Record { schema: SCHEMA, ..Record::default() };
-        let told = |bytes: &[u8]| decode_sockets(bytes).expect_err("none").to_string();
-        assert!(told(&encode(&without, Encoding::Json).expect("encodable")).contains("no measured sockets"));
-        assert!(told(br#"{"schema": 99, "subjects": []}"#).contains("newer"));
-        assert!(told(br#"{"schema": 1, "subjects": [{"cpu": -1}]}"#).contains("subjects[0]"));
-        assert!(told(br#"{"schema": 1, "subjects": [], "elapsed_s": 1e300}"#).contains("elapsed_s"));
-        assert!(told(b"").contains("not a sidestep record"));
+        let described = |bytes: &[u8]| decode_sockets(bytes).expect_err("none").to_string();
+        assert!(
+            described(&encode(&without, Encoding::Json).expect("encodable")).contains("no measured sockets")
+        );
+        assert!(described(br#"{"schema": 99, "subjects": []}"#).contains("newer"));
+        assert!(described(br#"{"schema": 1, "subjects": [{"cpu": -1}]}"#).contains("subjects[0]"));
+        assert!(described(br#"{"schema": 1, "subjects": [], "elapsed_s": 1e300}"#).contains("elapsed_s"));
+        assert!(described(b"").contains("not a sidestep record"));
     }
 }

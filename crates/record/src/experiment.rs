@@ -1,23 +1,40 @@
-//! The document of an interleaved experiment: the rows of a comparison, with what makes them believable.
+//! The documents of experiments: rows of a comparison, with what makes them believable. Within a boot in randomised turns, or across
+//! reboots, where the boot is the unit.
 //!
-//! `experiments` fills it, `report` renders it.
+//! `experiments` fills them, `report` renders them.
 
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
 use crate::ComparisonRow;
 
-/// Version of the document. It rises when a reader of the old one would misread the new one.
-pub const EXPERIMENT_SCHEMA: u32 = 1;
-
-/// One experiment: two states, or two programs, in randomised turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What all documents of experiments begin with.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ExperimentOutcome {
-    /// Version of the document, `EXPERIMENT_SCHEMA` when written by this version.
+pub struct DocumentHead {
+    /// Version of the document. It rises when a reader of the old one would misread the new one.
     pub schema: u32,
     /// What was found, in one sentence.
     pub sentence: String,
+    /// What the reader has to know, one sentence each.
+    pub notes: Vec<String>,
+    /// Differences inside this are of no practical matter, in percent: declared before the first run.
+    pub margin_percent: f64,
+    /// Which sidestep.
+    pub tool_version: String,
+    /// When it began, RFC 3339.
+    pub started_utc: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Wall time in seconds, preparation included; left out across reboots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_s: Option<f64>,
+}
+
+/// What an experiment is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExperimentSubject {
     /// What is switched: `ssbd`, or `two programs`.
     pub treatment: String,
     /// What it is switched around: `probes`, or the user's command.
@@ -26,6 +43,21 @@ pub struct ExperimentOutcome {
     pub a: String,
     /// What it is compared with, such as `ssbd=on`.
     pub b: String,
+    /// What a trial's value is made of, such as `fastest of 5 samples`.
+    pub aggregate: String,
+}
+
+/// Version of the document. It rises when a reader of the old one would misread the new one.
+pub const EXPERIMENT_SCHEMA: u32 = 1;
+
+/// One experiment: two states, or two programs, in randomised turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExperimentOutcome {
+    #[serde(flatten)]
+    pub head: DocumentHead,
+    #[serde(flatten)]
+    pub about: ExperimentSubject,
     /// What was measured, most important first.
     pub rows: Vec<ExperimentRow>,
     /// What the treatment cannot touch: it has to come out equivalent.
@@ -42,22 +74,8 @@ pub struct ExperimentOutcome {
     pub drift: SeenDrift,
     /// Why it ended.
     pub ended: Ended,
-    /// Differences inside this are of no practical matter, in percent: declared before the first trial.
-    pub margin_percent: f64,
     /// Half-width of the interval that ends the experiment, in percent.
     pub precision_percent: f64,
-    /// What a trial's value is made of, such as `fastest of 5 samples`.
-    pub aggregate: String,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// Wall time in seconds, preparation included.
-    pub elapsed_s: f64,
     /// Every trial, the A/A ones first; left out of `--json` on stdout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawTrial>,
@@ -72,9 +90,9 @@ pub struct ExperimentRow {
     pub row: ComparisonRow,
     /// `b` over `a`.
     pub ratio: f64,
-    /// 95 % interval of `ratio`; `None` for fewer than six quads.
+    /// 95 % interval of `ratio`; `None` for fewer than six blocks.
     pub ratio_interval: Option<Interval>,
-    /// Quads that hold a pair of this row.
+    /// Blocks that hold a pair of this row.
     #[serde(rename = "quads")]
     pub blocks: usize,
 }
@@ -85,7 +103,7 @@ pub struct ExperimentRow {
 pub struct AaControl {
     /// What each row showed, controls included.
     pub rows: Vec<AaRow>,
-    /// Quads taken.
+    /// Blocks taken.
     #[serde(rename = "quads")]
     pub blocks: usize,
     /// Rows that differed at 5 %, uncorrected: false alarms all.
@@ -109,7 +127,7 @@ pub struct AaRow {
     pub effect: String,
     /// Its change in percent: it should be nothing.
     pub change_percent: f64,
-    /// 95 % interval of the change; `None` for fewer than six quads.
+    /// 95 % interval of the change; `None` for fewer than six blocks.
     pub interval: Option<Interval>,
     /// Two-sided p of such a change from nothing.
     pub p: f64,
@@ -119,7 +137,7 @@ pub struct AaRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairCounts {
-    /// Pairs taken, in whole quads.
+    /// Pairs taken, in whole blocks.
     pub taken: usize,
     /// Pairs that stayed.
     pub kept: usize,
@@ -130,7 +148,7 @@ pub struct PairCounts {
     /// Guards that moved in some states more than in others, and so dropped nothing.
     #[serde(default)]
     pub lopsided: Vec<LopsidedGuard>,
-    /// Trials thrown away because their quad was not finished.
+    /// Trials thrown away because their block was not finished.
     pub unfinished_trials: usize,
 }
 
@@ -191,7 +209,7 @@ pub enum Ended {
     PairsTaken,
     /// Runs fail in one state or in both.
     Failing,
-    /// A signal ended it; whole quads count.
+    /// A signal ended it; whole blocks count.
     Interrupted,
 }
 
@@ -208,4 +226,93 @@ pub struct RawTrial {
     pub values: Vec<Option<f64>>,
     /// One reading per guard; `None` where there was none.
     pub guards: Vec<Option<f64>>,
+}
+
+/// Version of the document. It rises when a reader of the old one would misread the new one.
+pub const REBOOTS_SCHEMA: u32 = 1;
+
+/// What the boots measured so far amount to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RebootOutcome {
+    #[serde(flatten)]
+    pub head: DocumentHead,
+    /// `running`, `finished` or `abandoned`.
+    pub phase: String,
+    /// The baseline, such as `mitigations=auto`.
+    pub a: String,
+    /// What it is compared with.
+    pub b: String,
+    /// `probes`, or the user's command.
+    pub subject: String,
+    /// What was measured, most important first.
+    pub rows: Vec<BootRow>,
+    /// What the arms should not touch.
+    pub controls: Vec<BootRow>,
+    /// Boots that count, by arm.
+    pub boots_counted: [usize; 2],
+    /// Boots planned for each arm.
+    pub boots_planned: usize,
+    /// Trials in each boot.
+    pub trials_per_boot: usize,
+    /// All boots that were seen, in order.
+    pub boots: Vec<BootSummary>,
+    /// Facts that come with the arm.
+    pub differs_with_arm: Vec<ArmFact>,
+    /// What the reader has to know before the numbers, one sentence each.
+    pub cautions: Vec<String>,
+}
+
+/// A row of a comparison whose values are boots, and how far trials and boots lie apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootRow {
+    /// The row as `compare` has it; its samples are boots.
+    #[serde(flatten)]
+    pub row: ComparisonRow,
+    /// `b` over `a`.
+    pub ratio: f64,
+    /// 95 % interval of `ratio`; `None` for fewer boots than 4 and 4, or 3 and 5.
+    pub ratio_interval: Option<Interval>,
+    /// Standard deviation of a trial within its boot, in percent; `None` for single trials.
+    pub within_percent: Option<f64>,
+    /// Standard deviation of the boots themselves, in percent, with the share of the trials taken off; 0 where the
+    /// boots lie no further apart than their trials explain; `None` without two boots of one arm.
+    pub between_percent: Option<f64>,
+}
+
+/// One boot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootSummary {
+    /// Its place in the order, from 1.
+    pub place: usize,
+    /// The arm that was due: `a` or `b`.
+    pub arm: String,
+    /// When it was seen, RFC 3339.
+    pub seen_utc: String,
+    /// `counted`, `failed`, `cut short`, `not of the arm` or `being measured`.
+    pub fate: String,
+    /// Why it does not count, or what is odd about it; empty if nothing.
+    pub remark: String,
+    /// Trials taken.
+    pub trials: usize,
+    /// Trials left out as something beside them moved.
+    pub trials_dropped: usize,
+    /// Its age when it was seen, in seconds.
+    pub uptime_s: Option<f64>,
+    /// Its value of the first row; `None` without a good trial.
+    pub value: Option<f64>,
+}
+
+/// A fact that comes with the arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmFact {
+    /// `clock source`, `mitigation spectre_v2`, ...
+    pub fact: String,
+    /// What all boots of A say.
+    pub a: String,
+    /// What all boots of B say.
+    pub b: String,
 }

@@ -188,11 +188,12 @@ pub struct NodeRow {
 }
 
 /// What a state is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateKind {
     /// A flaw of the catalogue.
+    #[default]
     Flaw,
     /// The counters of two CPUs, or the kernel's clock source.
     Clock,
@@ -203,7 +204,7 @@ pub enum StateKind {
 }
 
 /// One verdict, clock pair or setting of one node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateRow {
     /// Name of the node.
@@ -246,21 +247,7 @@ pub struct StateRow {
 impl StateRow {
     /// A state of no node yet, of which nothing is known.
     pub fn about(kind: StateKind, id: impl Into<String>) -> Self {
-        Self {
-            node: String::new(),
-            run_id: String::new(),
-            kind,
-            id: id.into(),
-            affected: None,
-            workaround: None,
-            protected: None,
-            paid: None,
-            value: None,
-            rate_ppb: None,
-            rate_lo_ppb: None,
-            rate_hi_ppb: None,
-            offset_ns: None,
-        }
+        Self { kind, id: id.into(), ..Self::default() }
     }
 }
 
@@ -339,97 +326,31 @@ impl FleetTable {
 }
 
 /// Columns of nodes.
-const NODE_COLUMNS: [&str; 36] = [
-    "node",
-    "run_id",
-    "cpu_model",
-    "family",
-    "model",
-    "stepping",
-    "microcode",
-    "board",
-    "bios_vendor",
-    "bios_version",
-    "bios_date",
-    "dimm_part",
-    "kernel",
-    "cmdline_hash",
-    "smt",
-    "governor",
-    "thp",
-    "hypervisor",
-    "coverage",
-    "started_utc",
-    "boot_id",
-    "tool_version",
-    "kernel_set_version",
-    "preset",
-    "experiment",
-    "arm",
-    "others_share",
-    "steal_share",
-    "partial",
-    "doubts",
-    "metrics",
-    "engine",
-    "job",
-    "step",
-    "serials_hash",
-    "file",
-];
+const NODE_COLUMNS: &str = "\
+    node run_id cpu_model family model stepping microcode board bios_vendor bios_version bios_date \
+    dimm_part kernel cmdline_hash smt governor thp hypervisor coverage started_utc boot_id \
+    tool_version kernel_set_version preset experiment arm others_share steal_share partial doubts \
+    metrics engine job step serials_hash file";
 /// Columns of states.
-const STATE_COLUMNS: [&str; 13] = [
-    "node",
-    "run_id",
-    "kind",
-    "id",
-    "affected",
-    "workaround",
-    "protected",
-    "paid",
-    "value",
-    "rate_ppb",
-    "rate_lo_ppb",
-    "rate_hi_ppb",
-    "offset_ns",
-];
+const STATE_COLUMNS: &str = "\
+    node run_id kind id affected workaround protected paid value rate_ppb rate_lo_ppb rate_hi_ppb \
+    offset_ns";
 /// Columns of metrics.
-const METRIC_COLUMNS: [&str; 24] = [
-    "node",
-    "run_id",
-    "started_utc",
-    "boot_id",
-    "tool_version",
-    "kernel_set_version",
-    "preset",
-    "experiment",
-    "arm",
-    "metric",
-    "family",
-    "cpu",
-    "socket",
-    "mem_node",
-    "unit",
-    "higher_is_better",
-    "n",
-    "estimate",
-    "ci_lo",
-    "ci_hi",
-    "quality",
-    "others_share",
-    "steal_share",
-    "partial",
-];
+const METRIC_COLUMNS: &str = "\
+    node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
+    family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
+    steal_share partial";
 
 impl FleetTable {
     /// Names of its columns, in their order.
-    pub const fn columns(self) -> &'static [&'static str] {
-        match self {
-            Self::Nodes => &NODE_COLUMNS,
-            Self::States => &STATE_COLUMNS,
-            Self::Metrics => &METRIC_COLUMNS,
-            Self::Unread => &["file", "reason"],
-        }
+    pub fn columns(self) -> impl Iterator<Item = &'static str> {
+        let names = match self {
+            Self::Nodes => NODE_COLUMNS,
+            Self::States => STATE_COLUMNS,
+            Self::Metrics => METRIC_COLUMNS,
+            Self::Unread => "file reason",
+        };
+        names.split(' ')
     }
 }
 

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use machine::Bytes;
-use serde::de::{Error, IntoDeserializer, value::StrDeserializer};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use stats::{ChangePoint, RowClass};
 
 use crate::{Better, FactDifference};
@@ -89,56 +88,7 @@ pub struct HistoryEntry {
     /// What is known of platform and run.
     pub facts: BTreeMap<String, String>,
     /// The quantities by name.
-    #[serde(deserialize_with = "stored_rows")]
     pub rows: BTreeMap<String, HistoryRow>,
-}
-
-/// Rows as any version stored them: the first had nine classes, of which the name of the row, with its level, tells the finer one.
-fn stored_rows<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, HistoryRow>, D::Error> {
-    #[derive(Deserialize)]
-    struct Stored {
-        class: String,
-        unit: String,
-        better: Better,
-        value: f64,
-    }
-    let row = |(name, Stored { class, unit, better, value }): (String, Stored)| {
-        let word: StrDeserializer<'_, D::Error> = class.as_str().into_deserializer();
-        let class = match first_class(&name, &class) {
-            Some(class) => class,
-            None => RowClass::deserialize(word).map_err(D::Error::custom)?,
-        };
-        Ok((name, HistoryRow { class, unit, better, value }))
-    };
-    BTreeMap::<String, Stored>::deserialize(from)?.into_iter().map(row).collect()
-}
-
-/// The class of a row of the first version; `None` for a word that it did not have alone.
-fn first_class(name: &str, word: &str) -> Option<RowClass> {
-    let by_level = |[own, shared, memory]: [RowClass; 3]| match name.rsplit_once(", ") {
-        Some((_, "L1" | "L2")) => own,
-        Some((_, "L3" | "L4")) => shared,
-        _ => memory,
-    };
-    Some(match word {
-        "arithmetic" if name == "integer multiply chain" => RowClass::CoreClock,
-        "arithmetic" => RowClass::Arithmetic,
-        "clock reads" => RowClass::ClockReads,
-        "line transfer" => RowClass::LineTransfer,
-        "waking" => RowClass::Waking,
-        "page walks" => RowClass::PageWalks,
-        "core clock" => RowClass::CoreClock,
-        "sharing" => RowClass::Sharing,
-        "bandwidth" if name.starts_with("STREAM") => RowClass::Stream,
-        "bandwidth" => {
-            by_level([RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth])
-        }
-        "latency" if name.starts_with("latency, idle") || name.starts_with("latency, others") => {
-            RowClass::LoadedLatency
-        }
-        "latency" => by_level([RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency]),
-        _ => return None,
-    })
 }
 
 /// Why bytes hold no entry.
@@ -183,8 +133,8 @@ pub fn decode_entry(tail: &[u8]) -> Result<HistoryEntry, EntryError> {
     let entry: HistoryEntry =
         serde_json::from_slice(&rest[start..]).map_err(|error| EntryError::Broken(error.to_string()))?;
     match entry.schema {
-        0 => Err(EntryError::Broken("it has no schema number".to_owned())),
-        1..=HISTORY_SCHEMA => Ok(entry),
+        HISTORY_SCHEMA => Ok(entry),
+        0..HISTORY_SCHEMA => Err(EntryError::Broken("written by an older sidestep".to_owned())),
         _ => Err(EntryError::Newer),
     }
 }
@@ -295,33 +245,6 @@ mod tests {
         assert_eq!(decode_entry(&alone), Err(EntryError::NoEntry));
         let newer = HistoryEntry { schema: HISTORY_SCHEMA + 1, ..entry("a", 1.0) };
         assert_eq!(decode_entry(&encode_entry(alone, &newer).expect("small")), Err(EntryError::Newer));
-    }
-
-    #[test]
-    fn a_row_of_the_first_version_has_the_class_that_a_comparison_gives_it() {
-        for (name, word, expected) in [
-            ("latency, 4 KiB pages, L1", "latency", RowClass::CoreLatency),
-            ("latency, 4 KiB pages, L3", "latency", RowClass::SharedCacheLatency),
-            ("latency, 2 MiB pages, memory", "latency", RowClass::MemoryLatency),
-            ("latency, idle machine", "latency", RowClass::LoadedLatency),
-            ("random loads, 4 KiB pages", "latency", RowClass::MemoryLatency),
-            ("STREAM triad AVX2, all CPUs", "bandwidth", RowClass::Stream),
-            ("triad AVX2, L2", "bandwidth", RowClass::CacheBandwidth),
-            ("triad AVX2, L3", "bandwidth", RowClass::SharedCacheBandwidth),
-            ("core clock", "core clock", RowClass::CoreClock),
-            ("beside another CPU, l3", "sharing", RowClass::Sharing),
-            ("Mandelbrot integer AVX2", "arithmetic", RowClass::Arithmetic),
-            ("rdtsc", "clock reads", RowClass::ClockReads),
-            ("any", "page_walks", RowClass::PageWalks),
-        ] {
-            let text = format!(
-                r#"{{"schema": 1, "rows": {{"{name}": {{"class": "{word}", "unit": "ns", "better": "lower", "value": 2}}}}}}"#
-            );
-            let entry: HistoryEntry = serde_json::from_str(&text).expect("an entry");
-            assert_eq!(entry.rows[name].class, expected, "{name}");
-        }
-        let unknown = r#"{"rows": {"a": {"class": "b", "unit": "", "better": "lower", "value": 2}}}"#;
-        assert!(serde_json::from_str::<HistoryEntry>(unknown).is_err());
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Verdict};
 
-use crate::{AaControl, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
+use crate::{AaControl, Better, DocumentHead, Ended, Failures, PairCounts, RawTrial, Sharing};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const PLACE_SCHEMA: u32 = 1;
@@ -12,10 +12,8 @@ pub const PLACE_SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceOutcome {
-    /// Version of the document, `PLACE_SCHEMA` when written by this version.
-    pub schema: u32,
-    /// What it amounts to.
-    pub sentence: String,
+    #[serde(flatten)]
+    pub head: DocumentHead,
     /// The command, or the process.
     pub subject: String,
     /// The CPUs that its threads may use, as a list.
@@ -56,20 +54,8 @@ pub struct PlaceOutcome {
     pub failures: Vec<Failures>,
     /// Why it ended; `None` where nothing was run but the profile.
     pub ended: Option<Ended>,
-    /// Differences inside this are of no practical matter, in percent.
-    pub margin_percent: f64,
     /// Who shares what; `None` where nobody looked.
     pub sharing: Option<Sharing>,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// Wall time in seconds.
-    pub elapsed_s: f64,
     /// Every trial; left out of `--json` on stdout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawTrial>,

@@ -13,7 +13,7 @@ use experiments::ab::across_reboot::facts::BootFacts;
 use experiments::ab::across_reboot::inference::subject;
 use experiments::ab::across_reboot::journal::{Journal, Phase, Refusal, Work};
 use experiments::ab::across_reboot::plan::{BOOTS, Plan, order};
-use experiments::ab::across_reboot::settle::PATIENCE_S;
+use experiments::ab::across_reboot::visit::PATIENCE_S;
 use experiments::ab::across_reboot::visit::{
     self, GivenUp, Intent, Measured, VisitError, abandon, enter, may_begin, measure, set_up,
 };
@@ -354,7 +354,7 @@ impl Station {
     }
 
     fn abandon(&self, global: &Global) -> anyhow::Result<Outcome> {
-        if self.place.find()? == visit::Found::Nothing {
+        if self.place.find()? == visit::StoredState::Nothing {
             self.place.journal()?;
         }
         let _lock = self.place.lock()?;

@@ -33,7 +33,7 @@ pub(crate) struct AbArguments {
     /// Stop when the interval is this narrow, to either side [default: half of the margin]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) precision: Option<f64>,
-    /// Take exactly this many pairs, in quads of two and at least 12, as fewer have no interval, if the budget allows
+    /// Take exactly this many pairs, in blocks of two and at least 12, as fewer have no interval, if the budget allows
     #[arg(long, value_name = "N", value_parser = parse_pairs, conflicts_with = "precision")]
     pub(crate) pairs: Option<usize>,
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]

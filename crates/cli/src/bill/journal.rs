@@ -244,9 +244,8 @@ fn state() -> KeptFolder {
 }
 
 fn settings(chosen: &Chosen) -> Vec<[String; 3]> {
-    let of = |setting: &experiments::bill::Setting| {
-        [setting.name.clone(), setting.now.clone(), setting.other.clone()]
-    };
+    let of =
+        |setting: &record::BillSetting| [setting.name.clone(), setting.now.clone(), setting.other.clone()];
     chosen.settings.iter().map(of).collect()
 }
 

@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 
-use experiments::bill::Setting;
 use flaws::catalogue as flaw_catalogue;
 use host::Target;
 use host::live::ProcessSetting;
-use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
+use record::{Answer, BillSetting, FlawVerdict, SkippedSetting, WorkaroundState};
 use toggles::{Change, Pair, Risk, Switch, SystemState, Toggle, catalogue, combinable};
 
 use super::BillArguments;
@@ -20,7 +19,7 @@ const SETTINGS_MAX: usize = u32::BITS as usize;
 /// What takes part, and what does not.
 pub(super) struct Chosen {
     pub(super) pairs: Vec<Pair>,
-    pub(super) settings: Vec<Setting>,
+    pub(super) settings: Vec<BillSetting>,
     pub(super) skipped: Vec<SkippedSetting>,
     /// The kernel, and the words it was booted with.
     pub(super) kernel: String,
@@ -136,11 +135,11 @@ impl Chosen {
     }
 }
 
-fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> Setting {
+fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> BillSetting {
     let about = pair.toggle.about();
     let exposes = if pair.values[1].risk > Risk::Disruptive { about.opens } else { "" };
     let not_affected = flaws.iter().all(|flaw| flaw.affected == Answer::No);
-    Setting {
+    BillSetting {
         name: about.name.to_owned(),
         title: about.title.to_owned(),
         now: pair.values[0].name.clone(),

@@ -4,12 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use experiments::ab::command_subject::{HowToRun, Program};
-use experiments::ab::metric::Metric;
-use experiments::bill::ProgramFacts;
+use experiments::ab::command_subject::{HowToRun, Metric};
+use experiments::program::Program;
 use experiments::workload::prepare;
 use host::live::{ChildOutput, cache_folder};
-use record::Better;
+use record::{Better, BillProgram};
 use workloads::Workload;
 
 use super::{BillArguments, Measured};
@@ -18,7 +17,7 @@ use crate::options::command_line;
 /// One program that is priced.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
-    pub(super) facts: ProgramFacts,
+    pub(super) facts: BillProgram,
     source: Source,
     how: HowToRun,
     pub(super) metric: Option<Metric>,
@@ -63,7 +62,7 @@ impl Task {
     fn of_command(arguments: &BillArguments) -> anyhow::Result<Self> {
         let metric = arguments.program.metric()?;
         let measure = arguments.measure.unwrap_or(Measured::Wall);
-        let facts = ProgramFacts {
+        let facts = BillProgram {
             name: command_line(&arguments.command),
             group: String::new(),
             control: false,
@@ -86,7 +85,7 @@ impl Task {
             workloads::Metric::Pattern { .. } => arguments.measure,
         };
         let (unit, better) = measure.map_or_else(|| workload.metric.unit(), |_| ("s", Better::Lower));
-        let facts = ProgramFacts {
+        let facts = BillProgram {
             name: workload.id.clone(),
             group: workload.group.clone(),
             control: workload.control,

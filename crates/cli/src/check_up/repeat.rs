@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use experiments::history::entry;
-use experiments::reach::{alike, reach};
+use experiments::history::{alike, entry, reach};
 use host::live::{install_handlers, pending_signal};
 use record::HistoryEntry;
 use stats::{Host, Knowledge};

@@ -193,15 +193,18 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use experiments::place::arms::Arms;
-    use experiments::place::outcome::{Setting, nothing_tried};
+    use experiments::place::outcome::{ProgramProfile, nothing_tried};
     use stats::Verdict;
 
     use super::*;
 
     /// Threads of a program whose first thread is idle, on these CPUs of 0-1.
     fn found(cpus: &[&str]) -> PlaceOutcome {
-        let setting =
-            Setting { subject: "./prog 'a b'".to_owned(), cpus: "0-1".to_owned(), ..Setting::default() };
+        let setting = ProgramProfile {
+            subject: "./prog 'a b'".to_owned(),
+            cpus: "0-1".to_owned(),
+            ..ProgramProfile::default()
+        };
         let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         let mut found = nothing_tried(&setting, &arms, "");
         let thread = |(nth, cpus): (usize, &&str)| PlacedThread {

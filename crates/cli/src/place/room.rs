@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use experiments::place::arms::Arms;
-use experiments::place::cpu_slots::CpuSlots;
+use experiments::place::arrangement::CpuSlots;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
-use experiments::place::outcome::Setting;
+use experiments::place::outcome::ProgramProfile;
 use experiments::place::prediction::{Prediction, Unwatched};
 use experiments::place::run_subject::RunSeen;
 use experiments::place::thread_table::{Counted, Key};
@@ -14,6 +14,7 @@ use host::live;
 use machine::CpuSet;
 use probes::cores::handover::{Handovers, handovers};
 use probes::plan::CpuPair;
+use record::DocumentHead;
 
 use super::Request;
 
@@ -50,7 +51,7 @@ impl<'a> Room<'a> {
     }
 
     /// What is known before anything is tried; `subject` is the command or the process.
-    pub(super) fn setting(&self, subject: String, census: &[Counted]) -> Setting {
+    pub(super) fn setting(&self, subject: String, census: &[Counted]) -> ProgramProfile {
         let mut created: BTreeMap<usize, usize> = BTreeMap::new();
         let (mut threads, mut apart_threads, mut apart_busy) = (Vec::new(), 0, 0);
         for Counted { key, id, cpu_share, is_apart } in census {
@@ -73,7 +74,7 @@ impl<'a> Room<'a> {
         let uneven = |level: &&'static str| {
             format!("the CPUs at hand cut units of the level {level} unevenly, so that it is not looked at")
         };
-        Setting {
+        ProgramProfile {
             subject,
             cpus: self.target.to_string(),
             idle_threads: census.len() - threads.len() - apart_threads,
@@ -83,24 +84,27 @@ impl<'a> Room<'a> {
             unseen: None,
             sharing: None,
             margin: self.request.arguments.margin / 100.0,
-            seed: self.request.seed,
-            started_utc: live::utc_now(),
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes: self.slots.left_out.iter().map(uneven).collect(),
+            head: DocumentHead {
+                seed: self.request.seed,
+                started_utc: live::utc_now(),
+                tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+                notes: self.slots.left_out.iter().map(uneven).collect(),
+                ..DocumentHead::default()
+            },
         }
     }
 
     /// `plain` is a run of the command that was not watched, and what is known of such runs.
-    pub(super) fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
+    pub(super) fn arms(&self, setting: &ProgramProfile, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
         self.predicted_arms(setting, self.prediction(setting, plain))
     }
 
     /// The same without what they should gain.
-    pub(super) fn unpredicted_arms(&self, setting: &Setting) -> Arms {
+    pub(super) fn unpredicted_arms(&self, setting: &ProgramProfile) -> Arms {
         self.predicted_arms(setting, Err(String::new()))
     }
 
-    fn predicted_arms(&self, setting: &Setting, prediction: Result<Prediction, String>) -> Arms {
+    fn predicted_arms(&self, setting: &ProgramProfile, prediction: Result<Prediction, String>) -> Arms {
         let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
         let is_worth = self.nothing_to_place(setting).is_none();
         let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
@@ -112,7 +116,7 @@ impl<'a> Room<'a> {
     /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.
     fn prediction(
         &self,
-        setting: &Setting,
+        setting: &ProgramProfile,
         plain: Option<&(RunSeen, Unwatched)>,
     ) -> Result<Prediction, String> {
         if self.nothing_to_place(setting).is_some() {
@@ -144,7 +148,7 @@ impl<'a> Room<'a> {
     }
 
     /// Why there is nothing to be placed; `None` if there is.
-    pub(super) fn nothing_to_place(&self, setting: &Setting) -> Option<String> {
+    pub(super) fn nothing_to_place(&self, setting: &ProgramProfile) -> Option<String> {
         if let Some(why) = setting.unseen.clone().or_else(|| self.too_small()) {
             return Some(why);
         }

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms::{ArmPlan, Arms, OS};
+use experiments::place::arms::{ArmPlan, Arms, FACTORS, OS};
 use experiments::place::arrangement::Arrangement;
-use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
-use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::outcome::{ProgramProfile, nothing_tried, outcome};
 use experiments::place::thread_table::Turnover;
-use experiments::place::window_subject::{WindowSubject, look_time, progress};
+use experiments::place::window_subject::{FarWorse, WINDOWS, WindowSubject, look_time, progress};
 use host::live::{self, PerfError, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
 use record::{PlaceOutcome, Sharing};
@@ -114,7 +113,7 @@ fn observed(
     follower: &mut Follower,
     process: u32,
     room: &Room<'_>,
-) -> anyhow::Result<Setting> {
+) -> anyhow::Result<ProgramProfile> {
     let asked = request.arguments.profile;
     let time = request.arguments.budget.map_or(asked, |budget| budget.min(asked));
     let (looked, sharing) = profiled(follower, process, time)?;
@@ -123,6 +122,7 @@ fn observed(
     if time < asked {
         let seconds = time.as_secs_f64();
         setting
+            .head
             .notes
             .push(format!("it was watched for {seconds} s only: --budget is shorter than --profile"));
     }
@@ -131,7 +131,7 @@ fn observed(
         let ended: BTreeSet<u32> =
             keyed.iter().filter(|(_, member)| !member.is_there).map(|(_, member)| member.id.thread).collect();
         let gone = setting.threads.iter().filter(|busy| ended.contains(&busy.thread)).count();
-        setting.notes.extend(unsteady(follower.table.turnover(), gone));
+        setting.head.notes.extend(unsteady(follower.table.turnover(), gone));
     }
     learn(&mut setting, sharing);
     Ok(setting)
@@ -196,18 +196,18 @@ fn shown(
     follower: &mut Follower,
     command: &str,
     arms: &Arms,
-    setting: &mut Setting,
+    setting: &mut ProgramProfile,
     started: Instant,
 ) -> anyhow::Result<PlaceOutcome> {
     let look = look_asked(request, command)?;
     let spent = started.elapsed();
     let left = request.budget().saturating_sub(spent);
     if request.arguments.runs.is_none() {
-        setting.notes.extend(too_short(left, look, spent));
+        setting.head.notes.extend(too_short(left, look, spent));
     }
     let mut found = in_turns(request, follower, command, arms, setting, left)?;
     if follower.is_over() {
-        found.notes.push("the process ended while it was looked at".to_owned());
+        found.head.notes.push("the process ended while it was looked at".to_owned());
     }
     Ok(found)
 }
@@ -218,12 +218,12 @@ fn in_turns(
     follower: &mut Follower,
     command: &str,
     arms: &Arms,
-    setting: &mut Setting,
+    setting: &mut ProgramProfile,
     left: Duration,
 ) -> anyhow::Result<PlaceOutcome> {
     let window = request.arguments.window;
     let said = "progress is what --metric-command counts in windows of";
-    setting.notes.push(format!("{said} {} s", window.as_secs_f64()));
+    setting.head.notes.push(format!("{said} {} s", window.as_secs_f64()));
     let begun = Instant::now();
     let mut arms = arms.clone();
     for attempt in 0.. {
@@ -239,12 +239,12 @@ fn in_turns(
         let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
         line.end();
         let course = course?;
-        if subject.found.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
+        if subject.far_worse.is_empty() || subject.follower.is_over() || pending_signal().is_some() {
             return Ok(outcome(&course, &subject.rows(), &subject.guards(), &arms, setting));
         }
-        setting.notes.extend(subject.found.iter().map(|found| left_out(&arms, *found)));
+        setting.head.notes.extend(subject.far_worse.iter().map(|found| left_out(&arms, *found)));
         // What those that stay did so far chose who stays: they begin anew.
-        arms = arms.without(&subject.found.iter().map(|found| found.arm).collect::<Vec<_>>());
+        arms = arms.without(&subject.far_worse.iter().map(|found| found.arm).collect::<Vec<_>>());
         if arms.plans.iter().all(ArmPlan::is_kernel) {
             break;
         }
@@ -253,7 +253,7 @@ fn in_turns(
 }
 
 /// Which placement the program is spared, and how bad it was.
-fn left_out(arms: &Arms, found: Found) -> String {
+fn left_out(arms: &Arms, found: FarWorse) -> String {
     let name = arms.plans.get(found.arm).map_or(OS, |plan| plan.name);
     format!(
         "{name} was left out: under it {:.0} % got done of what the kernel's own placement gets done, by {WINDOWS} windows of each; --keep-slow goes on",

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use std::time::Duration;
 
 use clap::Args;
-use experiments::failed_run::how_it_failed;
+use experiments::program::how_it_failed;
 use experiments::workload::{Prepared, prepare};
 use host::live;
 use host::live::{ChildOutput, ChildRun, Ending, cache_folder, is_stopped, observe_child, pending_signal};

@@ -1,4 +1,4 @@
-//! `sidestep flaws` as a health check: exit codes on recorded kernels, alone and against a norm.
+//! `sidestep flaws` as a health check: exit codes on recorded kernels, alone and against a baseline.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -31,11 +31,12 @@ fn a_stock_kernel_passes_the_gate_and_a_worse_one_fails_with_its_name() {
     let (stock, open) = (folder.path().join("stock"), folder.path().join("open"));
     recording(&stock, STOCK);
     recording(&open, "Vulnerable");
-    let norm = folder.path().join("norm.json");
-    std::fs::write(&norm, flaws(&stock, &["--json"]).stdout).expect("a file");
-    let open_norm = folder.path().join("open.json");
-    std::fs::write(&open_norm, flaws(&open, &["--json"]).stdout).expect("a file");
-    let (norm, open_norm) = (norm.to_str().expect("UTF-8"), open_norm.to_str().expect("UTF-8"));
+    let baseline = folder.path().join("baseline.json");
+    std::fs::write(&baseline, flaws(&stock, &["--json"]).stdout).expect("a file");
+    let open_baseline = folder.path().join("open.json");
+    std::fs::write(&open_baseline, flaws(&open, &["--json"]).stdout).expect("a file");
+    let (baseline, open_baseline) =
+        (baseline.to_str().expect("UTF-8"), open_baseline.to_str().expect("UTF-8"));
     for (machine, more, code, says) in [
         (&stock, &["--gate"][..], 0, ""),
         (&open, &["--gate"], 1, "ssb: not protected, says the kernel"),
@@ -43,10 +44,10 @@ fn a_stock_kernel_passes_the_gate_and_a_worse_one_fails_with_its_name() {
         // On request is no failure, unless asked for.
         (&stock, &["--gate", "--strict"], 1, ""),
         (&stock, &["--strict"], 3, ""),
-        (&stock, &["--gate", "--expect", norm], 0, ""),
-        (&open, &["--gate", "--expect", norm], 1, "ssb: not protected, and the norm is: on request"),
-        (&open, &["--gate", "--expect", open_norm], 0, ""),
-        (&stock, &["--gate", "--expect", open_norm], 0, ""),
+        (&stock, &["--gate", "--expect", baseline], 0, ""),
+        (&open, &["--gate", "--expect", baseline], 1, "ssb: not protected, and in the baseline on request"),
+        (&open, &["--gate", "--expect", open_baseline], 0, ""),
+        (&stock, &["--gate", "--expect", open_baseline], 0, ""),
         (&stock, &["--gate", "--expect", "/nowhere"], 2, "/nowhere"),
     ] {
         let output = flaws(machine, &[&["--quiet"], more].concat());

@@ -10,7 +10,7 @@ use record::{Area, Finding, PairSlowdown, Record, Severity};
 
 use super::sharing::{CERTAIN_ABOVE, MOST_NAMED, interval, is_execution, line, shares, usable};
 use super::{Details, finding};
-use crate::column::sane;
+use crate::surface::sane;
 use crate::wording::measured;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {

@@ -3,7 +3,7 @@
 use record::{Area, ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Record, Severity};
 
 use super::{Details, finding};
-use crate::column::sane;
+use crate::surface::sane;
 use crate::wording::measured;
 
 /// A clock_gettime that stays in user space takes two to three times the counter; above this it does not.

@@ -14,7 +14,7 @@ use stats::Order;
 use stats::STANDARD_ERRORS_OF_95;
 
 use super::{Details, finding};
-use crate::column::sane;
+use crate::surface::sane;
 use crate::wording::{count, rate};
 
 /// Differences below this share are of no practical matter.

@@ -4,7 +4,7 @@ use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
 
 use super::{Details, finding};
-use crate::column::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
+use crate::surface::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
 use crate::translation::page_pair;
 use crate::wording::{measured, percent_within, rounded};
 

@@ -7,7 +7,7 @@ use record::{Area, Finding, LineTransfer, PairSlowdown, Record, Severity};
 use stats::Interval;
 
 use super::{Details, finding};
-use crate::column::sane;
+use crate::surface::sane;
 use crate::wording::{count, measured};
 
 /// Two threads of one core slow each other in a port-saturating loop by at least this; separate cores by the noise.

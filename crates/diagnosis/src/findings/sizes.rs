@@ -7,7 +7,7 @@ use stats::text::listed;
 use super::disturbance::other_load;
 use super::{Details, finding};
 use crate::caches::sizes_by_page;
-use crate::column::Columns;
+use crate::surface::Columns;
 use crate::wording::{measured, rounded, size};
 
 /// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that

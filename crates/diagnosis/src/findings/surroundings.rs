@@ -4,7 +4,7 @@ use machine::Bytes;
 use record::{Area, ChaseOrder, Conditions, Finding, Record, Severity};
 
 use super::{Details, finding};
-use crate::column::{is_latency, sane};
+use crate::surface::{is_latency, sane};
 use crate::wording::{count, measured};
 
 /// ACPI SLIT: the distance of a node to itself.

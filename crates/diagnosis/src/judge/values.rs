@@ -5,9 +5,9 @@ use record::{Level, Levels, Record, TlbLevel};
 use stats::Interval;
 
 use super::{Doubtful, Ruling};
-use crate::caches::{WIDEST_EDGE, rest};
-use crate::column::Columns;
 use crate::findings::{knee_is_unstable, surface_is_doubtful, unstable_blocks};
+use crate::surface::Columns;
+use crate::surface::{WIDEST_EDGE, rest};
 use crate::translation::claimed;
 use crate::wording::rounded;
 

@@ -162,7 +162,7 @@ fn own_triad(sockets: &Sockets, subject: &SocketSubject) -> Option<Measured> {
 
 fn measured(value: f64, interval: stats::Interval, scale: f64) -> Option<Measured> {
     let value = sane(value)?;
-    let interval = crate::column::sane(interval, value);
+    let interval = crate::surface::sane(interval, value);
     Some(Measured { value: value * scale, interval: [interval.low * scale, interval.high * scale] })
 }
 

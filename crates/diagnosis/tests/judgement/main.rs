@@ -3,7 +3,6 @@
 mod coherence;
 mod hostile;
 mod levels;
-mod noisy;
 mod simulation;
 mod translation;
 mod verdicts;

@@ -6,10 +6,8 @@
 //! | in which order, how often | [`plan`] |
 //! | all that was measured, which boot counts, and why not | [`journal`] |
 //! | what one boot is, and what else differs | [`facts`] |
-//! | one boot measured, each trial kept at once | [`visit`] |
-//! | when a machine that has just booted is quiet | [`settle`] |
+//! | one boot measured once it is quiet, each trial kept at once | [`visit`] |
 //! | what the boots amount to | [`mod@inference`] |
-//! | the unit that resumes | [`mod@unit`] |
 //!
 //! All but [`visit`] is pure. Nothing here edits a boot loader or reboots: that is the user's.
 
@@ -18,7 +16,4 @@ pub mod facts;
 pub mod inference;
 pub mod journal;
 pub mod plan;
-mod sentence;
-pub mod settle;
-pub mod unit;
 pub mod visit;

@@ -1,6 +1,9 @@
 //! Which probes each toggle can move, and which it cannot: one row per toggle, add yours here.
 
-use probes::short::ShortKind;
+use probes::short::ShortKind::{
+    self, CacheChase, ClockSystemCall, DenormalDivide, FloatDivide, L1Chase, MultiplyChain, PipeRoundTrip,
+    PlainForwarding, RandomChase, StoreBypass, SystemCall, VdsoClock,
+};
 
 /// What to measure when a toggle is flipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,98 +18,56 @@ pub struct Effects {
     pub buffers_per_state: bool,
 }
 
+const fn row(
+    toggle: &'static str,
+    moves: &'static [ShortKind],
+    controls: &'static [ShortKind],
+    buffers_per_state: bool,
+) -> Effects {
+    Effects { toggle, moves, controls, buffers_per_state }
+}
+
 /// All toggles that a probe of sidestep can see. Sources: the toggles' own, and measurements with these probes.
 const EFFECTS: &[Effects] = &[
-    Effects {
-        toggle: "ssbd",
-        // AMD's switch also stops predictive store forwarding, so plain forwarding is no control.
-        moves: &[ShortKind::StoreBypass, ShortKind::PlainForwarding],
-        controls: &[ShortKind::MultiplyChain],
-        buffers_per_state: false,
-    },
-    Effects {
-        toggle: "indirect-branch",
-        moves: &[ShortKind::PipeRoundTrip],
-        controls: &[ShortKind::MultiplyChain, ShortKind::SystemCall],
-        buffers_per_state: false,
-    },
-    Effects {
-        toggle: "fp-dss",
-        // What the bit changes is not public: division of normal numbers may move as well, and is no control.
-        moves: &[ShortKind::DenormalDivide, ShortKind::FloatDivide],
-        controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
-        buffers_per_state: false,
-    },
-    PAGES_OF_PROCESS,
-    Effects { toggle: "buffer-pages", ..PAGES_OF_PROCESS },
-    Effects { toggle: "thp-system", ..PAGES_OF_PROCESS },
-    Effects {
-        toggle: "memory-policy",
-        moves: &[ShortKind::RandomChase],
-        controls: &[ShortKind::MultiplyChain],
-        buffers_per_state: true,
-    },
-    Effects {
-        toggle: "clocksource",
-        moves: &[ShortKind::VdsoClock, ShortKind::ClockSystemCall],
-        controls: &[ShortKind::MultiplyChain],
-        buffers_per_state: false,
-    },
-    FREQUENCY,
-    Effects { toggle: "frequency-ceiling", ..FREQUENCY },
-    Effects { toggle: "frequency-floor", ..FREQUENCY },
-    Effects { toggle: "boost", ..FREQUENCY },
-    Effects { toggle: "turbo", ..FREQUENCY },
-    Effects { toggle: "energy-preference", ..FREQUENCY },
-    Effects { toggle: "energy-bias", ..FREQUENCY },
-    Effects {
-        toggle: "uncore-frequency",
-        moves: &[ShortKind::RandomChase, ShortKind::CacheChase],
-        controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
-        buffers_per_state: false,
-    },
-    CACHE_PARTS,
-    Effects { toggle: "cache-ways", ..CACHE_PARTS },
+    // AMD's switch also stops predictive store forwarding, so plain forwarding is no control.
+    row("ssbd", &[StoreBypass, PlainForwarding], &[MultiplyChain], false),
+    row("indirect-branch", &[PipeRoundTrip], &[MultiplyChain, SystemCall], false),
+    // What the bit changes is not public: division of normal numbers may move as well, and is no control.
+    row("fp-dss", &[DenormalDivide, FloatDivide], &[MultiplyChain, L1Chase], false),
+    pages_of_process("thp"),
+    pages_of_process("buffer-pages"),
+    pages_of_process("thp-system"),
+    row("memory-policy", &[RandomChase], &[MultiplyChain], true),
+    row("clocksource", &[VdsoClock, ClockSystemCall], &[MultiplyChain], false),
+    frequency("governor"),
+    frequency("frequency-ceiling"),
+    frequency("frequency-floor"),
+    frequency("boost"),
+    frequency("turbo"),
+    frequency("energy-preference"),
+    frequency("energy-bias"),
+    row("uncore-frequency", &[RandomChase, CacheChase], &[MultiplyChain, L1Chase], false),
+    row("l3-subcaches", &[CacheChase], &[MultiplyChain, L1Chase], false),
+    row("cache-ways", &[CacheChase], &[MultiplyChain, L1Chase], false),
 ];
 
-const PAGES_OF_PROCESS: Effects = Effects {
-    toggle: "thp",
-    moves: &[ShortKind::RandomChase, ShortKind::CacheChase],
-    controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
-    buffers_per_state: true,
-};
+const fn pages_of_process(toggle: &'static str) -> Effects {
+    row(toggle, &[RandomChase, CacheChase], &[MultiplyChain, L1Chase], true)
+}
 
-const FREQUENCY: Effects = Effects {
-    toggle: "governor",
-    moves: &[ShortKind::MultiplyChain, ShortKind::L1Chase, ShortKind::SystemCall],
-    // Everything in a core follows its frequency: nothing is left that could not move.
-    controls: &[],
-    buffers_per_state: false,
-};
-
-const CACHE_PARTS: Effects = Effects {
-    toggle: "l3-subcaches",
-    moves: &[ShortKind::CacheChase],
-    controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
-    buffers_per_state: false,
-};
+/// Everything in a core follows its frequency: nothing is left that could not move.
+const fn frequency(toggle: &'static str) -> Effects {
+    row(toggle, &[MultiplyChain, L1Chase, SystemCall], &[], false)
+}
 
 /// What an option of the boot may move: nothing is known of it before, so whatever is cheap to ask stands here.
-pub const OF_A_BOOT: Effects = Effects {
-    toggle: "",
-    moves: &[
-        ShortKind::SystemCall,
-        ShortKind::PipeRoundTrip,
-        ShortKind::StoreBypass,
-        ShortKind::VdsoClock,
-        ShortKind::ClockSystemCall,
-        ShortKind::RandomChase,
-        ShortKind::CacheChase,
-    ],
+pub const OF_A_BOOT: Effects = row(
+    "",
+    &[SystemCall, PipeRoundTrip, StoreBypass, VdsoClock, ClockSystemCall, RandomChase, CacheChase],
     // Options of frequency move them, which is then said.
-    controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
-    buffers_per_state: false,
-};
+    &[MultiplyChain, L1Chase],
+    false,
+);
 
 /// What a toggle does to the probes; `None` if none of them sees it.
 pub fn effects(toggle: &str) -> Option<&'static Effects> {

@@ -3,7 +3,7 @@
 use record::{Better, ComparisonRow};
 use stats::{Comparison, Interval, Verdict, benjamini_hochberg};
 
-use super::across_reboot::journal::JournalRow;
+use super::subject::KeptRow;
 
 /// A row of which more than this share of the values is zero has no ratio: the kernel's counter is too coarse for it.
 const ZEROS_MAX: f64 = 0.02;
@@ -36,8 +36,8 @@ pub(super) fn too_many_zeros(values: &[f64]) -> bool {
 }
 
 /// A row before its family is known.
-pub(super) fn draft(row: &JournalRow, change: &Comparison, sides: Sides, candidate: String) -> ComparisonRow {
-    let JournalRow { name, group, unit, better, control } = row.clone();
+pub(super) fn draft(row: &KeptRow, change: &Comparison, sides: Sides, candidate: String) -> ComparisonRow {
+    let KeptRow { name, group, unit, better, control } = row.clone();
     ComparisonRow {
         name,
         group,

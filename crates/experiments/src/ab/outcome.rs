@@ -1,40 +1,26 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaControl, AaRow, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
-    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
+    AaControl, AaRow, DocumentHead, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow,
+    ExperimentSubject, Failures, LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Verdict};
 
 use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
+pub use super::sentence::TWO_PROGRAMS;
 use super::sentence::{headline, sentence};
 use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Trial, TrialSet};
 use super::trial_log::TrialLog;
 
-/// The treatment where two programs take turns.
-pub const TWO_PROGRAMS: &str = "two programs";
-
 /// Words for the document.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
-    /// What is switched: `ssbd`, or `two programs`.
-    pub treatment: String,
-    /// What it is switched around: `probes`, or the user's command.
-    pub subject: String,
+    /// What it is about.
+    pub about: ExperimentSubject,
     /// What the sentence calls that: `this program`; empty for probes, which go by their own names.
     pub called: String,
-    /// The baseline.
-    pub a: String,
-    /// What it is compared with.
-    pub b: String,
-    /// What a trial's value is made of.
-    pub aggregate: String,
-    /// What the reader has to know, one sentence each.
-    pub notes: Vec<String>,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// When it began, RFC 3339.
-    pub started_utc: String,
+    /// As far as it is known before.
+    pub head: DocumentHead,
 }
 
 /// What was declared before the first trial.
@@ -57,11 +43,11 @@ pub fn outcome(
     declared: &Declared,
 ) -> ExperimentOutcome {
     let guarded = trial_log.trials.guarded(guards);
-    let mut notes = labels.notes.clone();
+    let mut notes = labels.head.notes.clone();
     let measured = measured(trial_log, rows, &guarded, &mut notes);
     let [rows_judged, controls] = [false, true].map(|of_controls| {
         let family = measured.iter().filter(|(_, spec)| spec.is_control() == of_controls);
-        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.b)
+        judged(family.copied(), trial_log, &guarded, declared.margin, &labels.about.b)
     });
     let aa_guarded = trial_log.aa_trials.guarded(guards);
     let aa_rows = rows.iter().enumerate().filter_map(|(index, spec)| {
@@ -69,12 +55,15 @@ pub fn outcome(
         aa_row(&spec.name, "", &logs)
     });
     let mut found = ExperimentOutcome {
-        schema: EXPERIMENT_SCHEMA,
-        sentence: String::new(),
-        treatment: labels.treatment.clone(),
-        subject: labels.subject.clone(),
-        a: labels.a.clone(),
-        b: labels.b.clone(),
+        head: DocumentHead {
+            schema: EXPERIMENT_SCHEMA,
+            margin_percent: 100.0 * declared.margin,
+            seed: declared.seed,
+            elapsed_s: Some(0.0),
+            notes,
+            ..labels.head.clone()
+        },
+        about: labels.about.clone(),
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
@@ -83,17 +72,10 @@ pub fn outcome(
         failures: failures(trial_log),
         drift: drift(trial_log),
         ended: trial_log.ended,
-        margin_percent: 100.0 * declared.margin,
         precision_percent: 100.0 * declared.precision,
-        aggregate: labels.aggregate.clone(),
-        notes,
-        tool_version: labels.tool_version.clone(),
-        started_utc: labels.started_utc.clone(),
-        seed: declared.seed,
-        elapsed_s: 0.0,
         raw: raw(trial_log),
     };
-    found.sentence = sentence(&found, &labels.called);
+    found.head.sentence = sentence(&found, &labels.called);
     found
 }
 

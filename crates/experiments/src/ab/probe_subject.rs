@@ -17,7 +17,6 @@ use stats::{Cell, Factors, Random};
 
 use super::drift_probe::DriftProbe;
 use super::effects::{Effects, effects, seen_toggles};
-use super::layout::Layout;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
 
@@ -233,8 +232,8 @@ impl ProbeSubject {
             let _ = row.probes[0].sample();
         }
         let once_s = begun.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
-        let wanted = (settle_s * TRIAL_PER_SETTLE / once_s).ceil() as usize;
-        self.samples = wanted.clamp(SAMPLES, SAMPLES_MAX);
+        let required = (settle_s * TRIAL_PER_SETTLE / once_s).ceil() as usize;
+        self.samples = required.clamp(SAMPLES, SAMPLES_MAX);
         Ok(())
     }
 
@@ -341,5 +340,76 @@ impl Subject for ProbeSubject {
 
     fn must_stop(&self) -> bool {
         pending_signal().is_some()
+    }
+}
+
+/// Laying a row's buffers anew takes at most this share of the time.
+const LAYING_SHARE: f64 = 0.2;
+
+/// Of the buffers of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Layout {
+    /// When they were laid last, in seconds since the experiment began.
+    laid_s: f64,
+    /// How long that took.
+    cost_s: f64,
+    /// How often they were laid.
+    times: usize,
+    /// How often the kernel then gave pages of another size.
+    with_other_pages: usize,
+}
+
+impl Layout {
+    /// Remembers when they were laid and how long that took, also where there was no memory.
+    fn tried(&mut self, from_s: f64, to_s: f64) {
+        (self.laid_s, self.cost_s) = (to_s, to_s - from_s);
+    }
+
+    /// True once laying anew takes no more than its share of the time, if it is done before the end.
+    fn is_due(&self, now_s: f64, end_s: f64) -> bool {
+        let is_cheap = now_s - self.laid_s >= self.cost_s * (1.0 / LAYING_SHARE - 1.0);
+        is_cheap && now_s + self.cost_s < end_s
+    }
+
+    /// What the reader has to know of the row of this name; `None` if it was laid once, as nothing was asked then.
+    fn note(&self, row: &str) -> Option<String> {
+        let others = match self.with_other_pages {
+            0 => String::new(),
+            times => format!(" ({times} in pages of another size than before)"),
+        };
+        (self.times > 1).then(|| format!("buffers of {row}: laid {} times{others}", self.times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_laid_as_often_as_their_share_of_the_time_allows() {
+        for (cost_s, block_s) in [(0.0, 0.04), (0.01, 0.04), (0.5, 0.04), (3.0, 0.1)] {
+            let (mut layout, mut now_s, mut spent_s, mut times) = (Layout::default(), cost_s, 0.0, 0);
+            layout.tried(0.0, cost_s);
+            while now_s < 100.0 {
+                if layout.is_due(now_s, 100.0) {
+                    layout.tried(now_s, now_s + cost_s);
+                    (now_s, spent_s, times) = (now_s + cost_s, spent_s + cost_s, times + 1);
+                }
+                now_s += block_s;
+            }
+            assert!(spent_s <= LAYING_SHARE * now_s, "{cost_s}: {spent_s} of {now_s} s");
+            assert!(times > 5, "{cost_s}: {times} times");
+            assert!(!layout.is_due(now_s, now_s + cost_s), "{cost_s}: beyond the end");
+        }
+    }
+
+    #[test]
+    fn what_was_laid_once_is_not_told_and_other_pages_are() {
+        let note = |times, with_other_pages| {
+            Layout { times, with_other_pages, ..Layout::default() }.note("x").unwrap_or_default()
+        };
+        assert_eq!(note(1, 0), "");
+        assert_eq!(note(2, 0), "buffers of x: laid 2 times");
+        assert_eq!(note(9, 1), "buffers of x: laid 9 times (1 in pages of another size than before)");
     }
 }

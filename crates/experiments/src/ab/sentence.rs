@@ -1,12 +1,13 @@
 //! The one sentence that says what an experiment found.
 
-use record::{Better, Ended, ExperimentOutcome, ExperimentRow, Failures};
+use record::{Better, ComparisonRow, Ended, ExperimentOutcome, ExperimentRow, Failures};
 use stats::text::points_in_words;
 use stats::{FEWEST_PAIRS, Interval, Verdict};
 
 use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
-use super::outcome::TWO_PROGRAMS;
 
+/// The treatment where two programs take turns.
+pub const TWO_PROGRAMS: &str = "two programs";
 /// The rows of a program that may be its headline; faults and switches stand in the table.
 pub(super) const HEADLINES_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
 /// From this ratio on, "times as slow" reads better than percent.
@@ -20,10 +21,10 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
         return text;
     }
     let Some(row) = headline(found) else { return nothing(found) };
-    let finding = if found.treatment == TWO_PROGRAMS {
-        of_two(row, found)
+    let finding = if found.about.treatment == TWO_PROGRAMS {
+        of_two(&row.row, found)
     } else {
-        of_toggle(row, &found.b, &subject(called, &row.row.name), Further::pairs(found.ended))
+        of_toggle(&row.row, &found.about.b, &subject(called, &row.row.name), Further::pairs(found.ended))
     };
     [Some(finding), controls(found), aa_control(found, row)]
         .into_iter()
@@ -32,10 +33,10 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
         .join("; ")
 }
 
-/// What more of would tell where it is not known.
+/// What more of would decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Further {
-    /// What carries an interval: `quads`.
+    /// What carries an interval: `blocks`.
     units: &'static str,
     /// `pairs`; `None` where enough were taken.
     what: Option<&'static str>,
@@ -47,12 +48,12 @@ impl Further {
 
     /// Pairs of runs, unless enough were taken.
     fn pairs(ended: Ended) -> Self {
-        Self { units: "quads", what: Some("pairs").filter(|_| ended != Ended::Precise) }
+        Self { units: "blocks", what: Some("pairs").filter(|_| ended != Ended::Precise) }
     }
 }
 
 /// What a row is called: the user's program, something of it, or a probe by its name.
-fn subject(called: &str, row: &str) -> String {
+pub(super) fn subject(called: &str, row: &str) -> String {
     match (called, row) {
         ("", name) => name.to_owned(),
         (called, WALL_TIME) => called.to_owned(),
@@ -61,9 +62,9 @@ fn subject(called: &str, row: &str) -> String {
 }
 
 /// What a toggle at `b` does to the subject.
-pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Further) -> String {
-    let margin = points_in_words(row.row.margin_percent);
-    match row.row.verdict {
+pub(super) fn of_toggle(row: &ComparisonRow, b: &str, subject: &str, further: Further) -> String {
+    let margin = points_in_words(row.margin_percent);
+    match row.verdict {
         Verdict::Slower | Verdict::Faster => format!("{b} {}", makes(row, subject)),
         Verdict::Equivalent => {
             format!("{b} makes no difference beyond {margin} % to {subject}: {}", change(row))
@@ -72,19 +73,19 @@ pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Fu
             format!(
                 "what {b} does to {subject} is not known to {margin} %: {}{}",
                 change(row),
-                wanted(row, further)
+                further_runs(row, further)
             )
         }
     }
 }
 
 /// How two programs differ.
-fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
-    let (name, margin) = (&row.row.name, points_in_words(found.margin_percent));
-    let rises = row.row.change_percent > 0.0;
-    match row.row.verdict {
-        Verdict::Slower if name == WALL_TIME && row.ratio >= TIMES_FROM => {
-            format!("B is {:.2} times as slow as A{}", row.ratio, ratio_ends(row))
+fn of_two(row: &ComparisonRow, found: &ExperimentOutcome) -> String {
+    let (name, margin) = (&row.name, points_in_words(found.head.margin_percent));
+    let rises = row.change_percent > 0.0;
+    match row.verdict {
+        Verdict::Slower if name == WALL_TIME && ratio(row) >= TIMES_FROM => {
+            format!("B is {:.2} times as slow as A{}", ratio(row), ratio_ends(row))
         }
         Verdict::Slower if name == WALL_TIME => {
             format!("B is {} % slower than A{}", magnitude(row), ends(row))
@@ -103,7 +104,7 @@ fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
             format!(
                 "how A and B differ in {name} is not known to {margin} %: {}{}",
                 change(row),
-                wanted(row, Further::pairs(found.ended))
+                further_runs(row, Further::pairs(found.ended))
             )
         }
     }
@@ -121,10 +122,10 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
     if found.ended == Ended::Failing {
         let subject = match called {
             "" => "the probe",
-            _ if found.treatment == TWO_PROGRAMS => "the program",
+            _ if found.about.treatment == TWO_PROGRAMS => "the program",
             called => called,
         };
-        let with = |one: &Failures| if one.state == "b" { &found.b } else { &found.a };
+        let with = |one: &Failures| if one.state == "b" { &found.about.b } else { &found.about.a };
         return Some(match found.failures.as_slice() {
             [one] => {
                 let only = if one.state == "b" { " only" } else { "" };
@@ -156,19 +157,19 @@ fn failed(failures: &Failures) -> String {
 
 fn nothing(found: &ExperimentOutcome) -> String {
     match found.ended {
-        Ended::Interrupted => "ended before the first whole quad; nothing is known".to_owned(),
-        _ => "the budget was too short for one quad of runs; give more with --budget".to_owned(),
+        Ended::Interrupted => "ended before the first whole block; nothing is known".to_owned(),
+        _ => "the budget was too short for one block of runs; give more with --budget".to_owned(),
     }
 }
 
 /// What is done to something for certain, verb first.
-fn makes(row: &ExperimentRow, subject: &str) -> String {
-    let is_time = row.row.better == Better::Lower
-        && matches!(row.row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
+fn makes(row: &ComparisonRow, subject: &str) -> String {
+    let is_time =
+        row.better == Better::Lower && matches!(row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
     let (size, ends) = (magnitude(row), ends(row));
-    match row.row.verdict {
-        Verdict::Slower if is_time && row.ratio >= TIMES_FROM => {
-            format!("makes {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
+    match row.verdict {
+        Verdict::Slower if is_time && ratio(row) >= TIMES_FROM => {
+            format!("makes {subject} {:.2} times as slow{}", ratio(row), ratio_ends(row))
         }
         Verdict::Slower if is_time && !subject.contains(" of ") => {
             format!("makes {subject} {size} % slower{ends}")
@@ -176,26 +177,32 @@ fn makes(row: &ExperimentRow, subject: &str) -> String {
         Verdict::Faster if is_time && !subject.contains(" of ") => {
             format!("makes {subject} take {size} % less time{ends}")
         }
-        _ if row.row.change_percent > 0.0 => format!("raises {subject} by {size} %{ends}"),
+        _ if row.change_percent > 0.0 => format!("raises {subject} by {size} %{ends}"),
         _ => format!("lowers {subject} by {size} %{ends}"),
     }
 }
 
-fn ratio_ends(row: &ExperimentRow) -> String {
-    row.ratio_interval.map(|found| format!(" {found:.2}")).unwrap_or_default()
+/// `b` over `a`.
+fn ratio(row: &ComparisonRow) -> f64 {
+    1.0 + row.change_percent / 100.0
 }
 
-/// What an inconclusive row wants.
-fn wanted(row: &ExperimentRow, further: Further) -> String {
-    let more = match (row.row.further_runs, further.what) {
+fn ratio_ends(row: &ComparisonRow) -> String {
+    let ends = row.interval.map(|ends| ends.map(|percent| 1.0 + percent / 100.0));
+    ends.map(|ends| format!(" {ends:.2}")).unwrap_or_default()
+}
+
+/// What more would decide an inconclusive row.
+fn further_runs(row: &ComparisonRow, further: Further) -> String {
+    let more = match (row.further_runs, further.what) {
         (Some(runs), Some(what)) if runs > RUNS_FORECAST_MAX => {
             Some(format!("more than {RUNS_FORECAST_MAX} further {what}"))
         }
         (Some(runs), Some(what)) => Some(format!("about {runs} more {what}")),
         _ => None,
     };
-    match (row.row.interval, more) {
-        // What would tell is not known before there is an interval.
+    match (row.interval, more) {
+        // How many would decide is not known before there is an interval.
         (None, more) => {
             let more = more.map_or_else(String::new, |more| format!("; {more} would bring one"));
             format!(" (fewer than {FEWEST_PAIRS} {} carry no interval{more})", further.units)
@@ -209,7 +216,7 @@ fn controls(found: &ExperimentOutcome) -> Option<String> {
     let size = |row: &&ExperimentRow| row.row.change_percent.abs();
     let moved = found.controls.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
     let word = if found.controls.len() == 1 { "the control" } else { "controls" };
-    Some(format!("{word} moved {}", change(moved)))
+    Some(format!("{word} moved {}", change(&moved.row)))
 }
 
 fn aa_control(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
@@ -218,23 +225,19 @@ fn aa_control(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> 
 }
 
 /// The size of a change without its sign.
-fn magnitude(row: &ExperimentRow) -> String {
-    points_in_words(row.row.change_percent.abs())
+fn magnitude(row: &ComparisonRow) -> String {
+    points_in_words(row.change_percent.abs())
 }
 
 /// The ends of the interval of that size.
-fn ends(row: &ExperimentRow) -> String {
-    let falls = row.row.change_percent < 0.0;
-    let found = row.row.interval.map(|interval| if falls { interval.map(|end| -end) } else { interval });
+fn ends(row: &ComparisonRow) -> String {
+    let falls = row.change_percent < 0.0;
+    let found = row.interval.map(|interval| if falls { interval.map(|end| -end) } else { interval });
     found.map(bracketed).unwrap_or_default()
 }
 
-pub(super) fn change(row: &ExperimentRow) -> String {
-    format!(
-        "{} %{}",
-        points_in_words(row.row.change_percent),
-        row.row.interval.map(bracketed).unwrap_or_default()
-    )
+pub(super) fn change(row: &ComparisonRow) -> String {
+    format!("{} %{}", points_in_words(row.change_percent), row.interval.map(bracketed).unwrap_or_default())
 }
 
 fn bracketed(interval: Interval) -> String {

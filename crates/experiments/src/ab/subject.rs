@@ -1,9 +1,10 @@
 //! What an experiment is made around, seen from its log: rows, guards, one trial at a time.
 
 use record::Better;
+use serde::{Deserialize, Serialize};
 use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, lopsided_p, quad_means};
 
-/// A block is a pass through all cells and its mirror image: of one toggle a quad, made of two pairs.
+/// A block is a pass through all cells and its mirror image: of one toggle ABBA or BAAB, two pairs.
 pub const PASSES_PER_BLOCK: usize = 2;
 
 /// A guard that falls on some states more often than others, with a chance below this, drops nothing. To keep passes is always right, and
@@ -31,6 +32,29 @@ impl RowSpec {
     /// True if no toggle can touch it.
     pub fn is_control(&self) -> bool {
         self.moved_by.is_empty()
+    }
+}
+
+/// A row as a journal keeps it: what of it the judgement needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptRow {
+    /// What it is called.
+    pub name: String,
+    /// `probe`, `control` or `program`.
+    pub group: String,
+    /// Unit of its values.
+    pub unit: String,
+    /// Which direction is the good one.
+    pub better: Better,
+    /// True if what is compared should not touch it.
+    pub control: bool,
+}
+
+impl From<&RowSpec> for KeptRow {
+    fn from(spec: &RowSpec) -> Self {
+        let RowSpec { name, group, unit, better, .. } = spec.clone();
+        Self { name, group, unit, better, control: spec.is_control() }
     }
 }
 
@@ -115,8 +139,8 @@ impl TrialSet {
 
     /// Adds a whole block.
     pub fn push_block(&mut self, cells: &[Cell], trials: Vec<Trial>) {
-        let wanted = PASSES_PER_BLOCK * cell_count(self.factors);
-        assert!(cells.len() == wanted && trials.len() == wanted, "only whole blocks count");
+        let required = PASSES_PER_BLOCK * cell_count(self.factors);
+        assert!(cells.len() == required && trials.len() == required, "only whole blocks count");
         self.cells.extend_from_slice(cells);
         self.trials.extend(trials);
     }

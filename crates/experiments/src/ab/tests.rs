@@ -1,11 +1,12 @@
-//! Experiments on a simulated clock: drift, periods, steps, failures, and an end at any point.
+//! Experiments of two and of four states on a simulated clock: planted effects, drift, periods, steps, false alarms, failures, and an end
+//! at any point.
 
-use record::{Better, Ended, ExperimentOutcome};
-use stats::{Arm, Cell, Factors, Random, Shift, Verdict};
+use record::{Better, Ended, ExperimentOutcome, ExperimentSubject};
+use stats::{Cell, Comparison, Factors, Random, Shift, Verdict};
 
-use super::outcome::Declared;
+use super::outcome::{Declared, counts, failures};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
-use super::{Labels, Progress, Rules, Standing, TrialLog, outcome, run};
+use super::{Labels, Progress, Rules, Standing, TrialLog, outcome, run, run_factorial};
 
 /// No progress is shown.
 struct NoProgress;
@@ -17,19 +18,22 @@ impl Progress for NoProgress {
 /// What the simulated machine does to a trial that begins at a time.
 type Disturbance = fn(f64) -> f64;
 
-/// A simulated program: one second per trial, more in state B, and whatever the machine adds.
+/// Two factors.
+const FACTORS: usize = 2;
+
+/// A simulated program of about a second; the planted effects, in the order of [`Factors::effects`], are its only law.
 struct Simulated {
     now_s: f64,
     random: Random,
     noise: f64,
-    effect: f64,
+    planted: [f64; 3],
     disturbance: Disturbance,
     /// Trials until the user presses Ctrl-C.
     ends_after: Option<usize>,
-    fails: fn(Arm, usize) -> bool,
+    fails: fn(Cell, usize) -> bool,
     trials: usize,
     better: Better,
-    states: Vec<Arm>,
+    states: Vec<Cell>,
     /// Trials done at the start of each block.
     blocks: Vec<usize>,
     /// From then on a trial leaves its rows without a value.
@@ -38,11 +42,17 @@ struct Simulated {
 
 impl Default for Simulated {
     fn default() -> Self {
+        Self::with([0.0; 3])
+    }
+}
+
+impl Simulated {
+    fn with(planted: [f64; 3]) -> Self {
         Self {
             now_s: 0.0,
             random: Random::new(1),
             noise: 0.01,
-            effect: 0.0,
+            planted,
             disturbance: |_| 0.0,
             ends_after: None,
             fails: |_, _| false,
@@ -52,6 +62,17 @@ impl Default for Simulated {
             blocks: Vec::new(),
             cut_short_s: f64::INFINITY,
         }
+    }
+
+    /// With one toggle, or two programs.
+    fn one(effect: f64) -> Self {
+        Self::with([effect, 0.0, 0.0])
+    }
+
+    fn log(&self, cell: Cell) -> f64 {
+        let share =
+            |(effect, size): (Factors, &f64)| effect.sign(cell) * size / f64::from(1_u32 << effect.order());
+        Factors::effects(FACTORS).into_iter().zip(&self.planted).map(share).sum()
     }
 }
 
@@ -67,7 +88,7 @@ impl Subject for Simulated {
             moved_by,
             zero: "",
         };
-        vec![row("wall time", Factors::ALL), row("control", Factors::NONE)]
+        vec![row("wall time", Factors::ALL), row("CPU time", Factors::ALL), row("control", Factors::NONE)]
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
@@ -79,18 +100,20 @@ impl Subject for Simulated {
         Ok(())
     }
 
-    fn trial(&mut self, state: Cell) -> Result<Trial, Self::Error> {
-        let state = state.arm(0);
+    fn trial(&mut self, cell: Cell) -> Result<Trial, Self::Error> {
         self.trials += 1;
-        self.states.push(state);
-        let machine = (self.disturbance)(self.now_s);
-        let effect = if state == Arm::B { self.effect } else { 0.0 };
-        let mut value = |effect: f64| (machine + effect + self.noise * self.random.normal()).exp();
-        let values = vec![value(effect), value(0.0)];
+        self.states.push(cell);
+        let (machine, effect) = ((self.disturbance)(self.now_s), self.log(cell));
+        let noise = self.noise * self.random.normal();
+        let mut own = || 0.2 * self.noise * self.random.normal();
+        // Wall and CPU time of one run are nearly one number.
+        let logs = [effect + noise, effect + noise + own(), own()];
+        let mut values: Vec<f64> = logs.iter().map(|log| (machine + log).exp()).collect();
         self.now_s += values[0];
-        let failure = (self.fails)(state, self.trials).then(|| "exit code 1".to_owned());
-        let values =
-            if failure.is_some() || self.now_s >= self.cut_short_s { vec![f64::NAN; 2] } else { values };
+        let failure = (self.fails)(cell, self.trials).then(|| "exit code 1".to_owned());
+        if failure.is_some() || self.now_s >= self.cut_short_s {
+            values.fill(f64::NAN);
+        }
         Ok(Trial { values, guards: vec![0.0], failure })
     }
 
@@ -107,12 +130,9 @@ const RULES: Rules = Rules { precision: 0.005, budget_s: 400.0, pairs: None, see
 
 fn run_trials(mut subject: Simulated, rules: &Rules) -> (TrialLog, ExperimentOutcome) {
     let trial_log = run(&mut subject, rules, &mut NoProgress).expect("it cannot fail");
-    let labels = Labels {
-        called: "this program".to_owned(),
-        a: "x=off".to_owned(),
-        b: "x=on".to_owned(),
-        ..Labels::default()
-    };
+    let about =
+        ExperimentSubject { a: "x=off".to_owned(), b: "x=on".to_owned(), ..ExperimentSubject::default() };
+    let labels = Labels { about, called: "this program".to_owned(), ..Labels::default() };
     let declared = Declared { margin: 0.01, precision: rules.precision, seed: rules.seed };
     let found = outcome(&trial_log, &subject.rows(), &subject.guards(), &labels, &declared);
     (trial_log, found)
@@ -121,8 +141,8 @@ fn run_trials(mut subject: Simulated, rules: &Rules) -> (TrialLog, ExperimentOut
 fn whole_blocks_only(trial_log: &TrialLog) {
     for taken in [&trial_log.aa_trials, &trial_log.trials] {
         assert_eq!(taken.trials.len() % 4, 0);
-        for quad in taken.cells.chunks(4) {
-            assert!(quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1], "{quad:?}");
+        for block in taken.cells.chunks(4) {
+            assert!(block[0] == block[3] && block[1] == block[2] && block[0] != block[1], "{block:?}");
         }
     }
 }
@@ -132,17 +152,17 @@ fn a_planted_cost_is_found_whatever_the_machine_does_meanwhile() {
     let disturbances: [(&str, Disturbance); 4] = [
         ("quiet", |_| 0.0),
         ("drift", |now_s| 0.002 * now_s),
-        ("period of a quad", |now_s| if now_s as u64 % 4 < 2 { 0.05 } else { 0.0 }),
+        ("period of a block", |now_s| if now_s as u64 % 4 < 2 { 0.05 } else { 0.0 }),
         ("step", |now_s| if now_s > 150.0 { 0.3 } else { 0.0 }),
     ];
     for (name, disturbance) in disturbances {
-        let subject = Simulated { effect: 0.05, disturbance, ..Simulated::default() };
+        let subject = Simulated { disturbance, ..Simulated::one(0.05) };
         let (trial_log, found) = run_trials(subject, &RULES);
         whole_blocks_only(&trial_log);
         let row = &found.rows[0];
-        assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.sentence);
+        assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.head.sentence);
         assert!((row.ratio.ln() - 0.05).abs() < 0.02, "{name}: {}", row.ratio);
-        assert!(found.sentence.starts_with("x=on makes this program "), "{}", found.sentence);
+        assert!(found.head.sentence.starts_with("x=on makes this program "), "{}", found.head.sentence);
     }
 }
 
@@ -162,7 +182,7 @@ fn nothing_is_seldom_called_something() {
 fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
     let (trial_log, found) = run_trials(Simulated { noise: 0.001, ..Simulated::default() }, &RULES);
     assert_eq!(trial_log.ended, Ended::Precise);
-    assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.sentence);
+    assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.head.sentence);
     let (trial_log, found) = run_trials(Simulated { noise: 0.2, ..Simulated::default() }, &RULES);
     assert_eq!((trial_log.ended, found.rows[0].row.verdict), (Ended::BudgetSpent, Verdict::Inconclusive));
     assert!(found.rows[0].row.further_runs.is_some_and(|pairs| pairs > 0));
@@ -183,9 +203,8 @@ fn the_aa_control_never_leaves_the_baseline() {
     let mut subject = Simulated::default();
     let trial_log = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     let (warmup, aa_control) = (trial_log.warmup.len(), trial_log.aa_trials.trials.len());
-    assert!(subject.states[warmup..warmup + aa_control].iter().all(|state| *state == Arm::A));
-    let proper: Vec<Arm> = trial_log.trials.cells.iter().map(|cell| cell.arm(0)).collect();
-    assert_eq!(subject.states[warmup + aa_control..], proper);
+    assert!(subject.states[warmup..warmup + aa_control].iter().all(|state| *state == Cell::BASELINE));
+    assert_eq!(subject.states[warmup + aa_control..], trial_log.trials.cells);
 }
 
 #[test]
@@ -198,9 +217,9 @@ fn what_changes_from_block_to_block_never_changes_within_one() {
 }
 
 #[test]
-fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
+fn whenever_the_user_ends_it_only_whole_blocks_are_kept() {
     for ends_after in 1..80 {
-        let subject = Simulated { ends_after: Some(ends_after), effect: 0.05, ..Simulated::default() };
+        let subject = Simulated { ends_after: Some(ends_after), ..Simulated::one(0.05) };
         let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
         let (trial_log, found) = run_trials(subject, &rules);
         whole_blocks_only(&trial_log);
@@ -210,7 +229,7 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
             let open = trial_log.aa_trials.unfinished + trial_log.trials.unfinished;
             assert!(open <= 4 && found.pair_counts.taken == trial_log.trials.passes(), "{ends_after}");
         }
-        assert!(!found.sentence.is_empty());
+        assert!(!found.head.sentence.is_empty());
     }
 }
 
@@ -226,26 +245,26 @@ fn pairs_asked_for_are_taken_exactly() {
 
 #[test]
 fn what_fails_in_one_state_only_is_said_before_time_is_spent() {
-    let subject = Simulated { fails: |state, _| state == Arm::B, ..Simulated::default() };
+    let subject = Simulated { fails: |cell, _| cell != Cell::BASELINE, ..Simulated::default() };
     let (trial_log, found) = run_trials(subject, &RULES);
     assert_eq!(trial_log.ended, Ended::Failing);
     assert!(trial_log.warmup.len() <= 4 && found.rows.is_empty());
     assert_eq!(
-        found.sentence,
+        found.head.sentence,
         "this program fails with x=on only (3 of 3 runs: exit code 1), so there is nothing to compare"
     );
     let subject = Simulated { fails: |_, _| true, ..Simulated::default() };
     let (_, found) = run_trials(subject, &RULES);
     assert!(
-        found.sentence.contains("x=off (3 of 3") && found.sentence.contains("x=on (3 of 3"),
+        found.head.sentence.contains("x=off (3 of 3") && found.head.sentence.contains("x=on (3 of 3"),
         "{}",
-        found.sentence
+        found.head.sentence
     );
 }
 
 #[test]
 fn a_run_that_fails_now_and_then_takes_its_pair_along_and_is_counted() {
-    let subject = Simulated { fails: |_, trial| trial % 10 == 9, effect: 0.05, ..Simulated::default() };
+    let subject = Simulated { fails: |_, trial| trial % 10 == 9, ..Simulated::one(0.05) };
     let (_, found) = run_trials(subject, &RULES);
     assert_eq!(found.rows[0].row.verdict, Verdict::Slower);
     assert!(found.pair_counts.failed > 0 && found.failures.len() == 2, "{:?}", found.failures);
@@ -253,7 +272,7 @@ fn a_run_that_fails_now_and_then_takes_its_pair_along_and_is_counted() {
 
 #[test]
 fn of_a_rate_more_is_better() {
-    let subject = Simulated { effect: 0.05, better: Better::Higher, ..Simulated::default() };
+    let subject = Simulated { better: Better::Higher, ..Simulated::one(0.05) };
     let (_, found) = run_trials(subject, &RULES);
     let row = &found.rows[0];
     assert_eq!(row.row.verdict, Verdict::Faster);
@@ -292,8 +311,8 @@ fn progress_tells_a_share_that_never_leaves_its_bounds() {
     let mut kept = Kept(Vec::new());
     run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut kept).expect("it cannot fail");
     assert!(kept.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
-    let told: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
-    assert!(told.len() > 5 && kept.0.iter().any(|now| now.is_aa));
+    let described: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
+    assert!(described.len() > 5 && kept.0.iter().any(|now| now.is_aa));
 }
 
 #[test]
@@ -303,7 +322,7 @@ fn what_getting_ready_took_is_part_of_the_budget() {
         let (trial_log, found) = run_trials(Simulated { now_s: ready_s, ..Simulated::default() }, &rules);
         assert!(blocks.contains(&trial_log.trials.blocks()), "{ready_s}: {}", trial_log.trials.blocks());
         assert_eq!(trial_log.ended, Ended::BudgetSpent);
-        assert_eq!(found.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
+        assert_eq!(found.head.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
     }
 }
 
@@ -318,4 +337,154 @@ fn a_block_whose_last_trial_the_end_of_the_budget_cut_short_does_not_count() {
         assert!(all.flat_map(|trial| &trial.values).all(|value| !value.is_nan()), "{budget_s} s");
         whole_blocks_only(&trial_log);
     }
+}
+
+const RULES_OF_FOUR: Rules = Rules { budget_s: 800.0, ..RULES };
+
+const DISTURBANCES: [(&str, Disturbance); 4] = [
+    ("quiet", |_| 0.0),
+    ("drift", |now_s| 0.002 * now_s),
+    ("period of a block", |now_s| if now_s as u64 % 8 < 4 { 0.03 } else { 0.0 }),
+    ("step", |now_s| if now_s > 150.0 { 0.3 } else { 0.0 }),
+];
+
+fn run_four(mut subject: Simulated, rules: &Rules) -> TrialLog {
+    run_factorial(&mut subject, FACTORS, rules, &mut NoProgress).expect("it cannot fail")
+}
+
+/// Each effect on a row: the first factor, the second, and both together.
+fn found(trial_log: &TrialLog, row: usize) -> [Comparison; 3] {
+    let guarded = trial_log.trials.guarded(&Simulated::with([0.0; 3]).guards());
+    let effects = Factors::effects(FACTORS);
+    [0, 1, 2].map(|index| {
+        let logs = trial_log.trials.block_logs(row, effects[index], &guarded);
+        Comparison::of_log_ratios(&logs).expect("enough blocks").widened(trial_log.aa_control.widening)
+    })
+}
+
+#[test]
+fn planted_effects_are_found_each_for_itself_whatever_the_machine_does_meanwhile() {
+    let planted = [0.05, -0.03, 0.06];
+    for (name, disturbance) in DISTURBANCES {
+        let subject = Simulated { disturbance, ..Simulated::with(planted) };
+        let trial_log = run_four(subject, &Rules { budget_s: 4000.0, ..RULES_OF_FOUR });
+        for (found, size) in found(&trial_log, 0).iter().zip(planted) {
+            let (log, interval) = (found.ratio.ln(), found.interval.expect("enough blocks"));
+            // A disturbance with steps in a block is noise, and wide intervals say so.
+            assert!((log - size).abs() < 0.03, "{name}: {log}, not {size}");
+            assert!(interval.map(f64::ln).half_width() < 0.06, "{name}: {interval}");
+        }
+    }
+}
+
+#[test]
+fn what_one_factor_does_alone_leaks_into_no_other_effect() {
+    for (name, disturbance) in DISTURBANCES {
+        for seed in 0..5 {
+            let subject =
+                Simulated { disturbance, random: Random::new(seed), ..Simulated::with([0.5, 0.0, 0.0]) };
+            let trial_log = run_four(subject, &Rules { seed, ..RULES_OF_FOUR });
+            for found in &found(&trial_log, 0)[1..] {
+                assert!(found.p > 0.001 || found.ratio.ln().abs() < 0.01, "{name}, {seed}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_four_states_nothing_is_seldom_called_something() {
+    for (name, disturbance) in DISTURBANCES {
+        let (mut alarms, mut banners) = (0, 0);
+        for seed in 0..25 {
+            let subject = Simulated { random: Random::new(seed), disturbance, ..Simulated::with([0.0; 3]) };
+            let trial_log = run_four(subject, &Rules { seed, budget_s: 300.0, ..RULES_OF_FOUR });
+            let guarded = trial_log.trials.guarded(&[]);
+            let last = *Factors::effects(FACTORS).last().expect("both together");
+            let logs = trial_log.trials.block_logs(0, last, &guarded);
+            alarms += usize::from(Comparison::of_log_ratios(&logs).is_some_and(|found| found.p <= 0.05));
+            banners += usize::from(trial_log.aa_control.is_contaminated());
+        }
+        // 6 or more of 25 come by chance once in 800 (binomial).
+        assert!(alarms <= 5, "{name}: {alarms} of 25 interactions at 5 %");
+        assert!(banners <= 1, "{name}: {banners} of 25 experiments are not to be believed");
+    }
+}
+
+#[test]
+fn one_factor_is_the_experiment_with_an_aa_control_before_it() {
+    let rules = Rules { pairs: Some(40), budget_s: 1e6, ..RULES_OF_FOUR };
+    let subject = || Simulated::with([0.05, 0.0, 0.0]);
+    let inside = run_factorial(&mut subject(), 1, &rules, &mut NoProgress).expect("it cannot fail");
+    let before = run(&mut subject(), &rules, &mut NoProgress).expect("it cannot fail");
+    // The first random draws of both are the same; where an A/A control runs before, it has them.
+    let first = before.aa_trials.cells.len().min(inside.trials.cells.len());
+    assert_eq!(inside.trials.cells[..first], before.aa_trials.cells[..first]);
+    assert_eq!(inside.trials.passes(), before.trials.passes());
+}
+
+#[test]
+fn widths_end_it_and_never_significance() {
+    let trial_log = run_four(Simulated { noise: 0.001, ..Simulated::with([0.2, 0.0, 0.0]) }, &RULES_OF_FOUR);
+    assert_eq!((trial_log.ended, trial_log.trials.blocks()), (Ended::Precise, 12));
+    let trial_log = run_four(Simulated { noise: 0.1, ..Simulated::with([0.5, 0.0, 0.0]) }, &RULES_OF_FOUR);
+    assert_eq!(trial_log.ended, Ended::BudgetSpent);
+    assert!(found(&trial_log, 0)[0].p < 0.001);
+}
+
+#[test]
+fn of_four_states_only_whole_blocks_are_kept_whenever_the_user_ends_it() {
+    for ends_after in 1..60 {
+        let subject = Simulated { ends_after: Some(ends_after), ..Simulated::with([0.05, 0.0, 0.0]) };
+        let trial_log = run_four(subject, &Rules { precision: 0.0001, ..RULES_OF_FOUR });
+        assert_eq!(trial_log.trials.trials.len() % 8, 0);
+        assert!(trial_log.ended == Ended::Interrupted && trial_log.trials.unfinished <= 8, "{ends_after}");
+    }
+}
+
+#[test]
+fn a_state_that_always_fails_is_known_before_time_is_spent() {
+    let both = |cell: Cell, _: usize| cell.index() == 3;
+    let trial_log = run_four(Simulated { fails: both, ..Simulated::with([0.0; 3]) }, &RULES_OF_FOUR);
+    assert_eq!((trial_log.ended, trial_log.warmup.len()), (Ended::Failing, 6));
+    let failed = failures(&trial_log);
+    assert_eq!((failed.len(), failed[0].state.as_str(), failed[0].failed, failed[0].of), (1, "bb", 3, 3));
+    let trial_log = run_four(Simulated { fails: |_, _| true, ..Simulated::with([0.0; 3]) }, &RULES_OF_FOUR);
+    assert_eq!(failures(&trial_log).len(), 4);
+}
+
+#[test]
+fn a_run_that_a_guard_saw_move_takes_its_pass_along_and_no_effect_suffers() {
+    struct Guarded(Simulated);
+    impl Subject for Guarded {
+        type Error = std::convert::Infallible;
+        fn rows(&self) -> Vec<RowSpec> {
+            self.0.rows()
+        }
+        fn guards(&self) -> Vec<GuardSpec> {
+            self.0.guards()
+        }
+        fn trial(&mut self, cell: Cell) -> Result<Trial, Self::Error> {
+            let mut trial = self.0.trial(cell)?;
+            if self.0.trials.is_multiple_of(11) {
+                trial.guards[0] = 1.0;
+                trial.values.iter_mut().for_each(|value| *value *= 3.0);
+            }
+            Ok(trial)
+        }
+        fn elapsed_s(&self) -> f64 {
+            self.0.elapsed_s()
+        }
+        fn must_stop(&self) -> bool {
+            false
+        }
+    }
+    let mut subject = Guarded(Simulated { noise: 0.001, ..Simulated::with([0.05, 0.0, 0.0]) });
+    let trial_log =
+        run_factorial(&mut subject, FACTORS, &RULES_OF_FOUR, &mut NoProgress).expect("it cannot fail");
+    let guards = subject.guards();
+    let counts = counts(&trial_log.trials, &trial_log.trials.guarded(&guards), &guards);
+    assert!(counts.kept < counts.taken && counts.dropped.len() == 1);
+    let [first, _, both] = found(&trial_log, 0);
+    assert!((first.ratio.ln() - 0.05).abs() < 0.002);
+    assert!(both.ratio.ln().abs() < 0.002);
 }

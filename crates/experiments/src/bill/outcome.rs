@@ -1,8 +1,8 @@
 //! From the runs of a bill to its lines: what each setting costs, how sure that is, what all of it costs together, in one sentence.
 
 use record::{
-    Better, BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillSettingAverage, BillTurn,
-    BillVerdict, ProgramBill,
+    BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillProgram, BillSetting, BillSettingAverage,
+    BillTurn, BillVerdict, ProgramBill,
 };
 use stats::{BlockEffect, BlockFit, Interval, Order};
 
@@ -13,49 +13,11 @@ const Z_OF_POWER: f64 = 0.84;
 /// Mean of the size of a standard normal number: what noise alone makes of a symmetric difference.
 const MEAN_SIZE_OF_NORMAL: f64 = 0.797_884_560_802_865_4;
 
-/// What stays the same about a setting.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Setting {
-    /// Name of the toggle.
-    pub name: String,
-    /// What it switches.
-    pub title: String,
-    /// The value that holds now.
-    pub now: String,
-    /// The value that it is compared with.
-    pub other: String,
-    /// Risk class of the other value.
-    pub risk: String,
-    /// What is exposed with the other value, and to whom.
-    pub exposes: String,
-    /// True if a mitigation is active on a CPU that is not affected.
-    pub needless: Option<bool>,
-    /// How to switch it for good.
-    pub how: String,
-}
-
-/// What is known of a program before it runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProgramFacts {
-    /// What it is called.
-    pub name: String,
-    /// What averages are taken by.
-    pub group: String,
-    /// True if nothing that is switched can move it.
-    pub control: bool,
-    /// What is measured.
-    pub measured: String,
-    /// Its unit.
-    pub unit: String,
-    /// Which direction is the good one.
-    pub better: Better,
-}
-
 /// The bill of one program, from all runs so far; `interrupted` if it was not led to its end.
 pub fn program_bill(
     course: &Course,
-    settings: &[Setting],
-    facts: &ProgramFacts,
+    settings: &[BillSetting],
+    about: &BillProgram,
     ended: BillEnded,
 ) -> ProgramBill {
     let judged = Judged::of(course);
@@ -66,7 +28,11 @@ pub fn program_bill(
         .collect();
     let rank = |entry: &BillEntry| {
         let amount = entry.amount.map_or(f64::NEG_INFINITY, |amount| amount.cost_percent);
-        (entry.needless == Some(true) && entry.verdict == BillVerdict::Costs, class(entry.verdict), amount)
+        (
+            entry.about.needless == Some(true) && entry.verdict == BillVerdict::Costs,
+            class(entry.verdict),
+            amount,
+        )
     };
     entries.order_by(|a, b| {
         let (a, b) = (rank(a), rank(b));
@@ -76,12 +42,7 @@ pub fn program_bill(
     let (joint, remainder) = together(course, &recommended, judged.fresh.as_ref());
     let deviation = judged.screening.as_ref().map(|one| one.fit.deviation);
     ProgramBill {
-        program: facts.name.clone(),
-        group: facts.group.clone(),
-        control: facts.control,
-        measured: facts.measured.clone(),
-        unit: facts.unit.clone(),
-        better: facts.better,
+        about: about.clone(),
         as_is: median_of(course, <[usize]>::is_empty),
         recommended: median_of(course, |switched| {
             !recommended.is_empty() && switched == recommended.as_slice()
@@ -138,7 +99,7 @@ impl Judged {
     }
 }
 
-fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) -> BillEntry {
+fn entry(course: &Course, (place, setting): (usize, &BillSetting), judged: &Judged) -> BillEntry {
     let switched = |turn: &&BillTurn| turn.switched == [place];
     let runs = course.turns.iter().filter(switched).count();
     let failed = course.turns.iter().filter(switched).filter(|turn| turn.value.is_none());
@@ -161,19 +122,12 @@ fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) 
         None => BillVerdict::NotShown,
     };
     BillEntry {
-        setting: setting.name.clone(),
-        title: setting.title.clone(),
-        now: setting.now.clone(),
-        other: setting.other.clone(),
-        risk: setting.risk.clone(),
-        exposes: setting.exposes.clone(),
-        needless: setting.needless,
+        about: setting.clone(),
         verdict,
         amount: shown.map(|(effect, critical, _)| amount(effect, critical)),
         p: shown.map(|(effect, _, family)| family.exceeds(effect.t())),
         smallest_percent: of(&judged.screening)
             .map(|(effect, critical, _)| percent_of_log((critical + Z_OF_POWER) * effect.standard_error)),
-        how: setting.how.clone(),
         failure,
         runs,
     }
@@ -230,8 +184,8 @@ fn median_of(course: &Course, is_state: impl Fn(&[usize]) -> bool) -> Option<f64
 pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
     let mut groups: Vec<&str> = Vec::new();
     for program in programs {
-        if !program.group.is_empty() && !groups.contains(&program.group.as_str()) {
-            groups.push(&program.group);
+        if !program.about.group.is_empty() && !groups.contains(&program.about.group.as_str()) {
+            groups.push(&program.about.group);
         }
     }
     let average = |group: String, is_in: &dyn Fn(&ProgramBill) -> bool| {
@@ -247,9 +201,11 @@ pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
     };
     let mut found = vec![average("all".to_owned(), &|_| true)];
     if groups.len() > 1 {
-        found.extend(groups.iter().map(|group| average((*group).to_owned(), &|one| one.group == *group)));
         found.extend(
-            groups.iter().map(|group| average(format!("without:{group}"), &|one| one.group != *group)),
+            groups.iter().map(|group| average((*group).to_owned(), &|one| one.about.group == *group)),
+        );
+        found.extend(
+            groups.iter().map(|group| average(format!("without:{group}"), &|one| one.about.group != *group)),
         );
     }
     found.into_iter().flatten().collect()
@@ -259,15 +215,15 @@ pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
 pub fn setting_averages(programs: &[ProgramBill]) -> Vec<BillSettingAverage> {
     let mut names: Vec<&str> = Vec::new();
     for entry in programs.iter().flat_map(|program| &program.entries) {
-        if !names.contains(&entry.setting.as_str()) {
-            names.push(&entry.setting);
+        if !names.contains(&entry.about.name.as_str()) {
+            names.push(&entry.about.name);
         }
     }
     let confidence = 1.0 - (1.0 - CONFIDENCE) / names.len().max(1) as f64;
     let average = |name: &&str| {
         let of_setting = programs.iter().flat_map(|program| &program.entries);
         let logs: Vec<f64> = of_setting
-            .filter(|entry| entry.setting == **name && entry.verdict != BillVerdict::Fails)
+            .filter(|entry| entry.about.name == **name && entry.verdict != BillVerdict::Fails)
             .filter_map(|entry| Some((entry.amount?.cost_percent / 100.0).ln_1p()))
             .collect();
         let degrees = u32::try_from(logs.len()).ok()?.checked_sub(1).filter(|degrees| *degrees > 0)?;
@@ -323,18 +279,19 @@ fn most_saved(programs: &[ProgramBill]) -> String {
     else {
         return String::new();
     };
-    let whom = if programs.len() > 1 { format!(" {}", program.program) } else { String::new() };
+    let whom = if programs.len() > 1 { format!(" {}", program.about.name) } else { String::new() };
     let saved = BillAmount {
         cost_percent: -amount.cost_percent,
         interval: Interval { low: -amount.interval.high, high: -amount.interval.low },
     };
-    format!("; {}={} saves{whom} {}", entry.setting, entry.now, with_interval(saved))
+    format!("; {}={} saves{whom} {}", entry.about.name, entry.about.now, with_interval(saved))
 }
 
 /// Settings with which the program does not work, as the end of a sentence; empty if there are none.
 fn with_which_it_fails(bill: &ProgramBill) -> String {
     let failing = bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Fails);
-    let names: Vec<String> = failing.map(|entry| format!("{}={}", entry.setting, entry.other)).collect();
+    let names: Vec<String> =
+        failing.map(|entry| format!("{}={}", entry.about.name, entry.about.other)).collect();
     if names.is_empty() { String::new() } else { format!("; it fails with {}", names.join(", ")) }
 }
 
@@ -345,7 +302,7 @@ fn of_one(bill: &ProgramBill) -> String {
     let mut costs: Vec<&BillEntry> = costs(bill).collect();
     let percent = |entry: &BillEntry| entry.amount.map_or(0.0, |amount| amount.cost_percent);
     costs.order_by(|a, b| percent(b).total_cmp(&percent(a)));
-    let largest = costs.first().map(|entry| format!("{}={}", entry.setting, entry.now));
+    let largest = costs.first().map(|entry| format!("{}={}", entry.about.name, entry.about.now));
     match (bill.joint, costs.as_slice(), largest) {
         (Some(joint), [_], Some(largest)) => {
             format!(
@@ -403,9 +360,9 @@ fn of_several(programs: &[ProgramBill]) -> String {
         None => format!("no cost detected in {of}{others}"),
         Some((program, entry, amount)) => format!(
             "settings cost {moved} of {of}; most of all {}={} costs {} {}{others}",
-            entry.setting,
-            entry.now,
-            program.program,
+            entry.about.name,
+            entry.about.now,
+            program.about.name,
             with_interval(amount)
         ),
     }

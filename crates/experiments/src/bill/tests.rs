@@ -1,9 +1,9 @@
 //! Bills of programs whose costs are known, on simulated time.
 
-use record::{Better, BillEnded, BillTurn, BillVerdict, ProgramBill};
+use record::{Better, BillEnded, BillProgram, BillSetting, BillTurn, BillVerdict, ProgramBill};
 use stats::{Factors, Random};
 
-use super::{Course, ProgramFacts, Rules, Setting, Step, headline, program_bill};
+use super::{Course, Rules, Step, headline, program_bill};
 
 /// A program that takes a second, more or less, and longer or shorter with each setting's other value.
 struct Double {
@@ -73,14 +73,17 @@ fn on(course: &mut Course, double: &mut Double, most: usize) -> BillEnded {
     BillEnded::Interrupted
 }
 
-fn settings(count: usize) -> Vec<Setting> {
-    let one =
-        |place| Setting { name: format!("setting-{place}"), now: "on".to_owned(), ..Setting::default() };
+fn settings(count: usize) -> Vec<BillSetting> {
+    let one = |place| BillSetting {
+        name: format!("setting-{place}"),
+        now: "on".to_owned(),
+        ..BillSetting::default()
+    };
     (0..count).map(one).collect()
 }
 
-fn facts() -> ProgramFacts {
-    ProgramFacts {
+fn facts() -> BillProgram {
+    BillProgram {
         name: "double".to_owned(),
         group: String::new(),
         control: false,
@@ -98,7 +101,8 @@ fn bill(double: &mut Double, budget_s: f64, seed: u64) -> ProgramBill {
 
 fn cost(bill: &ProgramBill, place: usize) -> (BillVerdict, f64) {
     let name = format!("setting-{place}");
-    let entry = bill.entries.iter().find(|entry| entry.setting == name).expect("every setting has an entry");
+    let entry =
+        bill.entries.iter().find(|entry| entry.about.name == name).expect("every setting has an entry");
     (entry.verdict, entry.amount.map_or(f64::NAN, |amount| amount.cost_percent))
 }
 
@@ -114,7 +118,7 @@ fn planted_costs_are_ranked_and_nothing_else_is_named() {
         .entries
         .iter()
         .filter(|entry| entry.verdict == BillVerdict::Costs)
-        .map(|entry| entry.setting.as_str())
+        .map(|entry| entry.about.name.as_str())
         .collect();
     assert_eq!(
         named,

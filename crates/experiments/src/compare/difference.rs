@@ -1,15 +1,76 @@
 //! What two sides of a row differ by, on the log scale of cost: above zero the second is slower.
 //!
 //! Replicates without partners have the Hodges-Lehmann shift with the rank-sum interval, or Student's with Welch's degrees where there
-//! are too few for that; pairs, where a caller took some, the signed-rank interval. Of single values nothing is known.
+//! are too few for that. Of single values nothing is known.
 
 use record::Better;
-use stats::{Comparison, Interval};
+use stats::{Comparison, Interval, Knowledge};
 
-use super::Sample;
+use super::configuration::TestRow;
+use super::{Options, Sample};
 
+/// Percentages in documents have this many decimals: enough for any that is printed.
+const PERCENT_DECIMALS: f64 = 1e4;
+/// Probabilities in documents have this many.
+const PROBABILITY_DECIMALS: f64 = 1e6;
 /// From this many values on, order statistics bound the median at 95 %.
 const ORDER_STATISTICS_FROM: usize = 6;
+
+/// What is compared in one row: the values of both sides, run by run, in one quantity.
+pub(super) struct Gathered<'t> {
+    pub(super) row: TestRow<'t>,
+    pub(super) candidate: String,
+    pub(super) unit: String,
+    pub(super) better: Better,
+    pub(super) sides: [Vec<Sample>; 2],
+    /// Earlier runs; `None` for one that lacks the row.
+    pub(super) history: Vec<Option<Sample>>,
+}
+
+impl Gathered<'_> {
+    /// The margin in percent.
+    pub(super) fn declared_percent(&self, options: &Options) -> f64 {
+        options.margin_percent.unwrap_or(self.row.test.weight.margin_percent())
+    }
+
+    /// The same in cycles of the core, where every run of both sides knows them.
+    pub(super) fn in_core_cycles(self) -> Self {
+        let all = self.sides.iter().flatten().all(|sample| sample.core_cycles.is_some());
+        if !all {
+            return self;
+        }
+        let convert = |sample: &Sample| in_core_cycles(sample, self.better);
+        Self {
+            unit: "cycles".to_owned(),
+            sides: self.sides.each_ref().map(|side| side.iter().filter_map(convert).collect()),
+            history: self.history.iter().map(|sample| sample.as_ref().and_then(convert)).collect(),
+            better: Better::Lower,
+            ..self
+        }
+    }
+}
+
+/// What a row's two sides differ by, and how that is known.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cost {
+    /// The candidate's cost over the baseline's; `None` where their spread is not known.
+    pub(super) comparison: Option<Comparison>,
+    pub(super) standard_error: Option<f64>,
+    pub(super) q: Option<f64>,
+    pub(super) knowledge: Knowledge,
+}
+
+/// A sample as a cost in cycles of the core; `None` if they are not known.
+fn in_core_cycles(sample: &Sample, better: Better) -> Option<Sample> {
+    let cycles = sample.core_cycles?;
+    let share = |end: f64| if better == Better::Lower { end / sample.value } else { sample.value / end };
+    let interval = sample.interval.filter(|interval| interval.low > 0.0);
+    Some(Sample {
+        value: cycles,
+        interval: interval.map(|interval| interval.map(|end| cycles * share(end))),
+        ..*sample
+    })
+}
 
 /// The value of one side and its interval, as a table shows them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,19 +97,39 @@ impl Side {
     }
 }
 
+/// Of replicates from elsewhere, each row by itself and all rows one family.
+pub(super) fn costs_of_replicates(gathered: &[Gathered<'_>]) -> Vec<Cost> {
+    let found: Vec<Option<Comparison>> =
+        gathered.iter().map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better)).collect();
+    let p_values: Vec<f64> = found.iter().flatten().map(|one| one.p).collect();
+    let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
+    let cost = |comparison: Option<Comparison>| Cost {
+        comparison,
+        standard_error: comparison.and_then(|one| one.standard_error()),
+        q: comparison.and_then(|_| adjusted.next()),
+        knowledge: Knowledge::None,
+    };
+    found.into_iter().map(cost).collect()
+}
+
 /// The difference of the second side from the first as a cost; `None` if their spread is not known.
-pub(super) fn difference(sides: [&[Sample]; 2], better: Better, paired: bool) -> Option<Comparison> {
+fn difference(sides: [&[Sample]; 2], better: Better) -> Option<Comparison> {
     // A rate as the time it stands for.
     let cost = |value: f64| if better == Better::Lower { value } else { value.recip() };
     let [a, b] = sides.map(|side| values(side).into_iter().map(cost).collect::<Vec<f64>>());
-    let found = if paired {
-        Comparison::of_pairs(&a.into_iter().zip(b).collect::<Vec<_>>())
-    } else {
-        let groups = Comparison::of_groups(&a, &b)?;
-        if groups.interval.is_some() { Some(groups) } else { welch(&a, &b) }
-    };
+    let groups = Comparison::of_groups(&a, &b)?;
+    let found = if groups.interval.is_some() { Some(groups) } else { welch(&a, &b) };
     let has_width = |ends: Interval| ends.high > ends.low;
     found.filter(|found| found.interval.is_some_and(has_width) && found.equivalence_interval.is_some())
+}
+
+/// A percentage as documents hold it.
+pub(super) fn as_percent(value: f64) -> f64 {
+    (value * PERCENT_DECIMALS).round() / PERCENT_DECIMALS
+}
+
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * PROBABILITY_DECIMALS).round() / PROBABILITY_DECIMALS
 }
 
 fn values(samples: &[Sample]) -> Vec<f64> {
@@ -108,7 +189,7 @@ mod tests {
     }
 
     fn of(a: &[Sample], b: &[Sample]) -> Option<Comparison> {
-        difference([a, b], Better::Lower, false)
+        difference([a, b], Better::Lower)
     }
 
     #[test]
@@ -153,7 +234,19 @@ mod tests {
     #[test]
     fn rates_are_compared_as_the_times_they_stand_for() {
         let sides = [[9.9, 10.0, 10.1], [4.95, 5.0, 5.05]].map(|values| samples(&values));
-        let found = difference(sides.each_ref().map(Vec::as_slice), Better::Higher, false);
+        let found = difference(sides.each_ref().map(Vec::as_slice), Better::Higher);
         assert!((found.expect("replicates").ratio - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn cycles_keep_the_interval_in_proportion_whichever_way_the_unit_goes() {
+        let interval = Some(Interval { low: 1.0, high: 4.0 });
+        let sample = Sample { interval, core_cycles: Some(10.0), ..Sample::plain(2.0) };
+        for (better, low, high) in [(Better::Lower, 5.0, 20.0), (Better::Higher, 5.0, 20.0)] {
+            let found = in_core_cycles(&sample, better).expect("cycles");
+            let ends = found.interval.expect("an interval");
+            assert!((ends.low - low).abs() < 1e-12 && (ends.high - high).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!(in_core_cycles(&Sample::plain(1.0), Better::Lower), None);
     }
 }

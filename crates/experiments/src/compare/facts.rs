@@ -125,9 +125,9 @@ pub(super) fn differences(configurations: &[Configuration]) -> Vec<FactDifferenc
                 .iter()
                 .map(|one| one.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone()))
                 .collect();
-            let told = values.iter().flatten().count();
+            let described = values.iter().flatten().count();
             let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
-            (differs && (told > 1 || one_kind)).then(|| FactDifference { fact: name.to_owned(), values })
+            (differs && (described > 1 || one_kind)).then(|| FactDifference { fact: name.to_owned(), values })
         })
         .collect()
 }
@@ -135,8 +135,8 @@ pub(super) fn differences(configurations: &[Configuration]) -> Vec<FactDifferenc
 /// True if what differs includes the identity of the machine.
 pub(super) fn are_different_machines(differences: &[FactDifference]) -> bool {
     differences.iter().any(|difference| {
-        let told: Vec<&String> = difference.values.iter().flatten().collect();
-        IDENTITY.contains(&difference.fact.as_str()) && told.windows(2).any(|pair| pair[0] != pair[1])
+        let described: Vec<&String> = difference.values.iter().flatten().collect();
+        IDENTITY.contains(&difference.fact.as_str()) && described.windows(2).any(|pair| pair[0] != pair[1])
     })
 }
 

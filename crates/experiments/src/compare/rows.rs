@@ -1,64 +1,21 @@
-//! From matched tests to judged rows.
+//! From matched tests to judged rows, and their averages: the article's mean of symmetric differences with its floor, and the signed
+//! geometric mean.
 
-use record::{Better, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, UnmatchedTest};
-use stats::{Comparison, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
+use std::collections::BTreeMap;
+
+use machine::did_you_mean;
+use record::{
+    Better, ComparisonAverage, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, UnmatchedTest,
+};
+use stats::{Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
 use super::configuration::TestRow;
-use super::difference::{Side, difference};
+use super::difference::{Cost, Gathered, Side, as_percent, costs_of_replicates, rounded};
 use super::runs::CostsOfRuns;
-use super::{CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
+use super::{CompareError, Configuration, Coordinates, Options, SourceKind, Test, runs};
 
-/// Percentages in documents have this many decimals: enough for any that is printed.
-const PERCENT_DECIMALS: f64 = 1e4;
 /// How seldom unchanged controls may cast doubt on a comparison of records, in which then nothing is claimed.
 const DOUBT: f64 = 0.01;
-/// Probabilities in documents have this many.
-const PROBABILITY_DECIMALS: f64 = 1e6;
-
-/// What is compared in one row: the values of both sides, run by run, in one quantity.
-pub(super) struct Gathered<'t> {
-    pub(super) row: TestRow<'t>,
-    pub(super) candidate: String,
-    unit: String,
-    pub(super) better: Better,
-    pub(super) sides: [Vec<Sample>; 2],
-    /// Earlier runs; `None` for one that lacks the row.
-    pub(super) history: Vec<Option<Sample>>,
-}
-
-impl Gathered<'_> {
-    /// The margin in percent.
-    pub(super) fn declared_percent(&self, options: &Options) -> f64 {
-        options.margin_percent.unwrap_or(self.row.test.weight.margin_percent())
-    }
-
-    /// The same in cycles of the core, where every run of both sides knows them.
-    fn in_core_cycles(self) -> Self {
-        let all = self.sides.iter().flatten().all(|sample| sample.core_cycles.is_some());
-        if !all {
-            return self;
-        }
-        let convert = |sample: &Sample| runs::in_core_cycles(sample, self.better);
-        Self {
-            unit: "cycles".to_owned(),
-            sides: self.sides.each_ref().map(|side| side.iter().filter_map(convert).collect()),
-            history: self.history.iter().map(|sample| sample.as_ref().and_then(convert)).collect(),
-            better: Better::Lower,
-            ..self
-        }
-    }
-}
-
-/// What a row's two sides differ by, and how that is known.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Cost {
-    /// The candidate's cost over the baseline's; `None` where their spread is not known.
-    pub(super) comparison: Option<Comparison>,
-    pub(super) standard_error: Option<f64>,
-    pub(super) q: Option<f64>,
-    pub(super) knowledge: Knowledge,
-}
-
 /// A row before the controls were judged.
 struct Draft {
     row: ComparisonRow,
@@ -161,13 +118,12 @@ pub(super) fn judged(
     baseline: usize,
     matched: &[Test],
     options: &Options,
-) -> Result<Judgement, CompareError> {
-    let by_runs = !options.paired && configurations.iter().all(|one| one.kind == SourceKind::Record);
+) -> Judgement {
+    let by_runs = configurations.iter().all(|one| one.kind == SourceKind::Record);
     let mut gathered = Vec::new();
     for row in matched.iter().flat_map(|test| test.rows(|place| is_everywhere(configurations, test, place))) {
         for index in (0..configurations.len()).filter(|index| *index != baseline) {
             let row = gather(&row, configurations, [baseline, index], history);
-            check_pairs(&row, options)?;
             gathered.push(if by_runs { row.in_core_cycles() } else { row });
         }
     }
@@ -175,7 +131,7 @@ pub(super) fn judged(
     let CostsOfRuns { costs, mut classes, mut memory } = if by_runs {
         runs::costs(&gathered, runs::host(configurations), options)
     } else {
-        let costs = costs_of_replicates(&gathered, options);
+        let costs = costs_of_replicates(&gathered);
         CostsOfRuns { costs, classes: Vec::new(), memory: Vec::new() }
     };
     let drafts: Vec<Draft> =
@@ -189,7 +145,7 @@ pub(super) fn judged(
         }
     }
     let rows = drafts.into_iter().map(|draft| judge(draft, &drift)).collect();
-    Ok(Judgement { rows, classes, memory, drift })
+    Judgement { rows, classes, memory, drift }
 }
 
 /// Whether all configurations hold a value at that place.
@@ -221,31 +177,6 @@ fn gather<'t>(
     }
 }
 
-fn check_pairs(row: &Gathered<'_>, options: &Options) -> Result<(), CompareError> {
-    let [first, second] = row.sides.each_ref().map(Vec::len);
-    if options.paired && first != second {
-        return Err(CompareError::NotPairs { test: row.row.test.name.clone(), first, second });
-    }
-    Ok(())
-}
-
-/// Of replicates from elsewhere, each row by itself and all rows one family.
-fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost> {
-    let found: Vec<Option<Comparison>> = gathered
-        .iter()
-        .map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better, options.paired))
-        .collect();
-    let p_values: Vec<f64> = found.iter().flatten().map(|one| one.p).collect();
-    let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
-    let cost = |comparison: Option<Comparison>| Cost {
-        comparison,
-        standard_error: comparison.and_then(|one| one.standard_error()),
-        q: comparison.and_then(|_| adjusted.next()),
-        knowledge: Knowledge::None,
-    };
-    found.into_iter().map(cost).collect()
-}
-
 /// A row without verdict; `None` if a side holds nothing.
 fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft> {
     let (test, better) = (gathered.row.test, gathered.better);
@@ -274,7 +205,7 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
         q: cost.q.map(rounded),
         further_runs: None,
         samples: gathered.sides.each_ref().map(Vec::len),
-        paired: options.paired,
+        paired: false,
         control: test.control,
         knowledge: cost.knowledge,
     };
@@ -342,11 +273,92 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
     }
 }
 
-/// A percentage as documents hold it.
-pub(super) fn as_percent(value: f64) -> f64 {
-    (value * PERCENT_DECIMALS).round() / PERCENT_DECIMALS
+/// Level of the interval of the geometric mean.
+const LEVEL: f64 = 0.95;
+
+/// Seed of its resamples: equal rows give equal intervals.
+const SEED: u64 = 1;
+
+/// Mean of |x| of a standard normal x: sqrt(2 / pi).
+const MEAN_MAGNITUDE: f64 = 0.797_884_560_802_865_4;
+
+/// The average of all rows, those without a group, and one per group, candidate by candidate.
+pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<ComparisonAverage>, CompareError> {
+    let groups = distinct(rows.iter().map(|row| row.row.group.as_str()));
+    if let Some(asked) = without.iter().find(|asked| !groups.contains(&asked.as_str())) {
+        return Err(CompareError::NoGroup {
+            asked: asked.clone(),
+            hint: did_you_mean(asked, groups.iter().copied()),
+            groups: groups.join(", "),
+        });
+    }
+    let mut averages = Vec::new();
+    for candidate in distinct(rows.iter().map(|row| row.row.candidate.as_str())) {
+        let of: Vec<&Judged> = rows.iter().filter(|row| row.row.candidate == candidate).collect();
+        let mut add = |group: String, keep: &dyn Fn(&Judged) -> bool| {
+            let kept: Vec<&Judged> = of.iter().copied().filter(|row| keep(row)).collect();
+            averages.extend(average(group, candidate, &kept));
+        };
+        add("all".to_owned(), &|_| true);
+        for name in without {
+            add(format!("without:{name}"), &|row| row.row.group != *name);
+        }
+        for group in &groups {
+            add((*group).to_owned(), &|row| row.row.group == *group);
+        }
+    }
+    Ok(averages)
 }
 
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * PROBABILITY_DECIMALS).round() / PROBABILITY_DECIMALS
+fn distinct<'s>(names: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The interval of the mean log over the rows; `None` where the spread of a row is not known.
+///
+/// Rows of records are not a sample of tests: those of a class move together from run to run, so that a resample of rows would
+/// call an unchanged machine slower. Their errors add up within a class and in squares between classes.
+fn interval(rows: &[&Judged], mean: f64) -> Option<Interval> {
+    if rows.iter().all(|row| row.row.knowledge == Knowledge::None) {
+        let over_tests = |times: &[u32]| {
+            let sum: f64 = times.iter().zip(rows).map(|(times, row)| f64::from(*times) * row.cost_log).sum();
+            sum / f64::from(times.iter().sum::<u32>())
+        };
+        return stats::bca(rows.len(), over_tests, LEVEL, SEED);
+    }
+    let mut of_classes = BTreeMap::new();
+    for row in rows {
+        *of_classes.entry(row.class).or_insert(0.0) += row.standard_error?;
+    }
+    let error = of_classes.values().map(|error: &f64| error.powi(2)).sum::<f64>().sqrt() / rows.len() as f64;
+    let reach = stats::STANDARD_ERRORS_OF_95 * error;
+    Some(Interval { low: mean - reach, high: mean + reach })
+}
+
+fn average(group: String, candidate: &str, rows: &[&Judged]) -> Option<ComparisonAverage> {
+    // Expected symmetric difference of a row if nothing differed: the mean magnitude of its error.
+    let floors: Option<Vec<f64>> =
+        rows.iter().map(|row| Some(100.0 * MEAN_MAGNITUDE * row.standard_error?)).collect();
+    let mean_log = mean_of(rows.iter().map(|row| row.cost_log))?;
+    let percent = |log: f64| as_percent(log.exp_m1() * 100.0);
+    Some(ComparisonAverage {
+        group,
+        candidate: candidate.to_owned(),
+        rows: rows.len(),
+        symmetric_percent: as_percent(mean_of(rows.iter().map(|row| row.row.symmetric_percent))?),
+        floor_percent: floors.and_then(|floors| mean_of(floors.into_iter())).map(as_percent),
+        geometric_percent: percent(mean_log),
+        geometric_interval: interval(rows, mean_log).map(|ends| ends.map(percent)),
+    })
 }

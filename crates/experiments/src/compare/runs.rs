@@ -2,28 +2,16 @@
 //!
 //! The spread between runs comes from earlier runs, else from the runs compared, else from the shipped table (`stats::between_runs`).
 
-use record::{Better, ComparisonClass, ComparisonMemory};
+use record::{ComparisonClass, ComparisonMemory};
 use stats::{ClassDifference, Difference, Host, Interval, RowRuns, Verdict};
 
-use super::rows::{Cost, Gathered, as_percent, rounded};
+use super::difference::{Cost, Gathered, as_percent, rounded};
 use super::{Configuration, Options, Sample, facts};
 
 /// Where the machines are: in a guest if one of them is.
 pub(super) fn host(configurations: &[Configuration]) -> Host {
     let is_guest = |one: &Configuration| one.facts.iter().any(|fact| fact.name == facts::HYPERVISOR);
     if configurations.iter().any(is_guest) { Host::Guest } else { Host::BareMetal }
-}
-
-/// A sample as a cost in cycles of the core; `None` if they are not known.
-pub(super) fn in_core_cycles(sample: &Sample, better: Better) -> Option<Sample> {
-    let cycles = sample.core_cycles?;
-    let share = |end: f64| if better == Better::Lower { end / sample.value } else { sample.value / end };
-    let interval = sample.interval.filter(|interval| interval.low > 0.0);
-    Some(Sample {
-        value: cycles,
-        interval: interval.map(|interval| interval.map(|end| cycles * share(end))),
-        ..*sample
-    })
 }
 
 /// What the rows differ by, and what the rows of each class share, candidate by candidate.
@@ -171,7 +159,6 @@ mod tests {
     use stats::{Knowledge, Random, RowClass};
 
     use super::super::*;
-    use super::in_core_cycles;
     use record::Better;
 
     /// A run of eight latencies, one control and the clock, each with its own spread, with `factor` on the latencies.
@@ -324,17 +311,5 @@ mod tests {
         let found = compare(&sides, &others, &Options::default()).expect("comparable");
         assert!(found.rows.iter().all(|row| row.knowledge == Knowledge::Prior));
         assert!(found.cautions.iter().any(|caution| caution.starts_with("9 of 9 earlier records")));
-    }
-
-    #[test]
-    fn cycles_keep_the_interval_in_proportion_whichever_way_the_unit_goes() {
-        let interval = Some(stats::Interval { low: 1.0, high: 4.0 });
-        let sample = Sample { interval, core_cycles: Some(10.0), ..Sample::plain(2.0) };
-        for (better, low, high) in [(Better::Lower, 5.0, 20.0), (Better::Higher, 5.0, 20.0)] {
-            let found = in_core_cycles(&sample, better).expect("cycles");
-            let ends = found.interval.expect("an interval");
-            assert!((ends.low - low).abs() < 1e-12 && (ends.high - high).abs() < 1e-12, "{found:?}");
-        }
-        assert_eq!(in_core_cycles(&Sample::plain(1.0), Better::Lower), None);
     }
 }

@@ -153,8 +153,6 @@ fn what_does_not_fit_together_is_refused_in_one_line() {
     assert!(with(base.clone(), baseline).starts_with("no configuration is called z"));
     let without = Options { without: vec!["memory".to_owned()], ..none.clone() };
     assert!(with(base.clone(), without).starts_with("no test is in the group memory; the groups are g"));
-    let paired = Options { paired: true, ..none.clone() };
-    assert!(with(one("s", "lower", vec![1.0, 2.0]), paired).starts_with("a has 1 values in one"));
     assert!(
         compare(std::slice::from_ref(&base), &[], &none).expect_err("one").to_string().starts_with("only x")
     );
@@ -165,29 +163,14 @@ fn several_candidates_stand_in_order_against_the_baseline_that_was_chosen() {
     let [before, after] = arms(10.0, 11.0, 0.01);
     let mut third = after.clone();
     third.name = "third".to_owned();
-    for wanted in ["2", "after"] {
-        let options = Options { baseline: Some(wanted.to_owned()), ..Options::default() };
+    for asked in ["2", "after"] {
+        let options = Options { baseline: Some(asked.to_owned()), ..Options::default() };
         let found =
             compare(&[before.clone(), after.clone(), third.clone()], &[], &options).expect("comparable");
         let names: Vec<&str> = found.rows[..2].iter().map(|row| row.candidate.as_str()).collect();
         assert_eq!((found.baseline, names), (1, vec!["before", "third"]));
         assert_eq!(found.rows[0].verdict, Verdict::Faster);
     }
-}
-
-#[test]
-fn values_taken_in_pairs_cancel_what_both_share() {
-    let mut random = Random::new(5);
-    let drift: Vec<f64> = (0..20).map(|_| (0.3 * random.normal()).exp()).collect();
-    let of = |factor: f64, random: &mut Random| -> Vec<f64> {
-        drift.iter().map(|shared| shared * factor * (0.003 * random.normal()).exp()).collect()
-    };
-    let one = |name: &str, values: Vec<f64>| table(name, &[("a", "s", "lower", "g", values)]);
-    let sides = [one("x", of(1.0, &mut random)), one("y", of(1.05, &mut random))];
-    let paired = compare(&sides, &[], &Options { paired: true, ..Options::default() }).expect("comparable");
-    assert_eq!(paired.rows[0].verdict, Verdict::Slower);
-    assert!((paired.rows[0].change_percent - 5.0).abs() < 1.0, "{:?}", paired.rows[0]);
-    assert_eq!(compared(&sides).rows[0].verdict, Verdict::Inconclusive);
 }
 
 /// A surface of two levels, each cell with three values a half percent apart.

@@ -1,7 +1,8 @@
 //! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
 
-use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend};
-use stats::Order;
+use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend, HistoryEntry};
+use stats::text::points_of_share;
+use stats::{Order, median};
 
 use crate::history::{FLAW_FACT, is_same_memory};
 
@@ -61,7 +62,7 @@ fn value(value: Option<&Option<String>>) -> String {
 }
 
 /// `clock source from kvm-clock to tsc`; of command lines the words that differ, of long lists the parts.
-pub(super) fn told(difference: &FactDifference) -> String {
+pub(super) fn described(difference: &FactDifference) -> String {
     if difference.fact == COMMAND_LINE {
         let [gone, come] = or_none(parts(difference, " "));
         return format!("boot words from {gone} to {come}");
@@ -103,17 +104,17 @@ pub(super) fn other_machine(was: &Fingerprint, is: &Fingerprint) -> String {
     let is_same_memory = is_same_memory(was, is);
     let memory =
         |of: &Fingerprint| of.memory_bytes.filter(|_| !is_same_memory).map(|bytes| bytes.to_string());
-    let told = [
+    let described = [
         ("CPU", Some(was.cpu.clone()), Some(is.cpu.clone())),
         ("number of CPUs", Some(was.cpus.to_string()), Some(is.cpus.to_string())),
         ("hypervisor", was.hypervisor.clone(), is.hypervisor.clone()),
         ("memory", memory(was), memory(is)),
     ];
     let word = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-    let differing = told.into_iter().filter(|(_, before, after)| before != after);
-    let told =
+    let differing = described.into_iter().filter(|(_, before, after)| before != after);
+    let described =
         differing.map(|(what, before, after)| format!("{what} from {} to {}", word(before), word(after)));
-    told.collect::<Vec<_>>().join(", ")
+    described.collect::<Vec<_>>().join(", ")
 }
 
 /// The answer where numbers are beyond their limits.
@@ -128,7 +129,7 @@ pub(super) fn of_numbers(outcome: &GuardOutcome, busier: Option<&str>) -> String
         more => format!(" (and {more} more)"),
     };
     let why = match (outcome.facts.first(), busier) {
-        (Some(fact), _) => format!("most likely why: {}, a coincidence in time and no proof", told(fact)),
+        (Some(fact), _) => format!("most likely why: {}, a coincidence in time and no proof", described(fact)),
         (None, Some(busier)) => format!("most likely why: {busier}, a coincidence in time and no proof"),
         (None, None) => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
     };
@@ -168,6 +169,63 @@ fn command(difference: &FactDifference) -> Option<String> {
     Some(format!("sidestep ab --toggle {toggle}={before}:{after}"))
 }
 
+/// A share of a check-up's time, or of its windows.
+struct Condition {
+    of: fn(&HistoryEntry) -> Option<f64>,
+    /// Said before and after the share in percent.
+    words: [&'static str; 2],
+    /// A check-up with so much more than the baseline's median is not judged: what makes one check-up doubtful, in
+    /// `probes::check_up`.
+    doubtful: f64,
+}
+
+const CONDITIONS: [Condition; 3] = [
+    Condition { of: |run| run.others_share, words: ["other processes used", "of all CPUs"], doubtful: 0.15 },
+    Condition {
+        of: |run| run.steal_share,
+        words: ["the hypervisor gave", "of the CPU time to others"],
+        doubtful: 0.02,
+    },
+    Condition { of: |run| run.dropped_share, words: ["pre-emption cost", "of the windows"], doubtful: 0.20 },
+];
+/// Shares beyond the baseline's largest by less than this are not worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+impl Condition {
+    fn of_baseline(&self, runs: &[HistoryEntry]) -> Vec<f64> {
+        runs.iter().filter_map(self.of).collect()
+    }
+
+    fn in_words(&self, share: f64, baseline: f64, which: &str) -> String {
+        let [before, after] = self.words;
+        format!(
+            "{before} {} % {after} ({which} {} % in the baseline)",
+            points_of_share(share),
+            points_of_share(baseline)
+        )
+    }
+}
+
+/// What makes a check-up busier than the whole baseline was, so that its numbers are not judged.
+pub(super) fn busier(runs: &[HistoryEntry], check: &HistoryEntry) -> Option<String> {
+    CONDITIONS.iter().find_map(|condition| {
+        let (share, usual) = ((condition.of)(check)?, median(&condition.of_baseline(runs))?);
+        (share > usual + condition.doubtful).then(|| condition.in_words(share, usual, "usually"))
+    })
+}
+
+/// What of a check-up is beyond every run of the baseline, most first.
+pub(super) fn remarkable(runs: &[HistoryEntry], check: &HistoryEntry) -> Option<String> {
+    let beyond = |condition: &'static Condition| {
+        let share = (condition.of)(check)?;
+        let most = condition.of_baseline(runs).into_iter().reduce(f64::max)?;
+        (share > most + WORTH_A_WORD)
+            .then(|| ((share - most) / condition.doubtful, condition.in_words(share, most, "at most")))
+    };
+    let found = CONDITIONS.iter().filter_map(beyond);
+    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, described)| described)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +261,7 @@ mod tests {
                 Some("sidestep ab --across-reboot --a '' --b 'mitigations=off'"),
             ),
         ] {
-            assert_eq!(told(&difference), told_as);
+            assert_eq!(described(&difference), told_as);
             let found = proofs(std::slice::from_ref(&difference));
             assert_eq!(found.first().map(|proof| proof.command.as_str()), command);
         }
@@ -228,5 +286,32 @@ mod tests {
         assert_eq!(names(&facts), ["clock source", "huge pages", "kernel", "mitigation mds", "memory"]);
         order(&mut facts, Some("page walks"));
         assert_eq!(names(&facts)[0], "huge pages");
+    }
+
+    fn run(others: f64, steal: f64) -> HistoryEntry {
+        HistoryEntry { others_share: Some(others), steal_share: Some(steal), ..HistoryEntry::default() }
+    }
+
+    #[test]
+    fn busier_is_meant_beside_the_baseline_and_not_beside_an_idle_machine() {
+        let quiet: Vec<HistoryEntry> = (0..20).map(|index| run(0.001 * f64::from(index), 0.0)).collect();
+        let busy: Vec<HistoryEntry> = (0..20).map(|index| run(0.3 + 0.01 * f64::from(index), 0.01)).collect();
+        let expected = "other processes used 52 % of all CPUs (usually 1.0 % in the baseline)";
+        assert_eq!(busier(&quiet, &run(0.52, 0.0)).as_deref(), Some(expected));
+        assert_eq!(busier(&busy, &run(0.52, 0.0)), None);
+        assert!(
+            busier(&busy, &run(0.8, 0.0)).is_some_and(|described| described.contains("80 % of all CPUs"))
+        );
+        let expected = "the hypervisor gave 4.0 % of the CPU time to others (usually 0.0 % in the baseline)";
+        assert_eq!(busier(&quiet, &run(0.0, 0.04)).as_deref(), Some(expected));
+        assert_eq!(busier(&[HistoryEntry::default()], &run(0.9, 0.9)), None, "what is unknown is no reason");
+    }
+
+    #[test]
+    fn what_is_beyond_every_run_is_named_and_small_shares_are_not() {
+        let quiet: Vec<HistoryEntry> = (0..20).map(|index| run(0.001 * f64::from(index), 0.0)).collect();
+        assert_eq!(remarkable(&quiet, &run(0.02, 0.005)), None);
+        let found = remarkable(&quiet, &run(0.08, 0.015)).expect("both are beyond");
+        assert!(found.starts_with("the hypervisor gave 1.5 %"), "{found}");
     }
 }

@@ -1,17 +1,9 @@
-//! Which entries go when the history is full: old ones are thinned, each boot keeps one, the newest stay.
-//!
-//! Of all that may go, the one goes whose neighbours stand closest to each other for its age: what is left lies evenly on
-//! a logarithmic scale of time. The last entry of each boot stays as long as there is another to take, as a kernel, a
-//! microcode and boot words change with a boot. The newest entry, and the one just written, never go.
+//! Which entries go when the history is full: the oldest. The newest entry, and the one just written, never go.
 
 use stats::Order;
-use std::collections::BTreeSet;
 
 /// How every entry ends.
 const ENDING: &str = ".json.zst";
-/// Added to every age, so that the newest have one: entries closer than this to now are alike.
-const AGE_OFFSET_S: f64 = 3600.0;
-
 /// How large a history may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -98,57 +90,25 @@ pub fn seconds_of_utc(text: &str) -> Option<u64> {
     Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// An entry that may go.
-struct Candidate<'f> {
-    name: &'f str,
-    bytes: u64,
-    started_s: f64,
-    boot: String,
-}
-
 /// The files that have to go so that the rest is within bounds; `files` are names and sizes, other files than entries
 /// are neither counted nor touched. `written` stays.
 pub fn to_prune(files: &[(String, u64)], written: &str, bounds: Bounds) -> Vec<String> {
-    let mut kept: Vec<Candidate<'_>> = files
+    let mut kept: Vec<(u64, &str, u64)> = files
         .iter()
-        .filter_map(|(name, bytes)| {
-            let parsed = FileName::parse(name)?;
-            Some(Candidate { name, bytes: *bytes, started_s: parsed.started_s as f64, boot: parsed.boot })
-        })
+        .filter_map(|(name, bytes)| Some((FileName::parse(name)?.started_s, name.as_str(), *bytes)))
         .collect();
-    kept.order_by(|a, b| a.started_s.total_cmp(&b.started_s).then(a.name.cmp(b.name)));
-    let mut bytes: u64 = kept.iter().map(|entry| entry.bytes).sum();
-    let mut gone = Vec::new();
-    while kept.len() > bounds.entries.max(1) || bytes > bounds.bytes {
-        let Some(index) = next_to_go(&kept, written) else { break };
-        let entry = kept.remove(index);
-        bytes -= entry.bytes;
-        gone.push(entry.name.to_owned());
-    }
-    gone
-}
-
-/// The place of the next entry to go; `None` if only those are left that stay.
-fn next_to_go(kept: &[Candidate<'_>], written: &str) -> Option<usize> {
-    let newest_s = kept.last()?.started_s;
-    let mut boots_later = BTreeSet::new();
-    let (mut spare, mut lone) = (None::<(f64, usize)>, None::<(f64, usize)>);
-    for (index, entry) in kept.iter().enumerate().rev() {
-        let is_last_of_boot = boots_later.insert(entry.boot.as_str());
-        if index + 1 == kept.len() || entry.name == written {
-            continue;
+    kept.order_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    let (mut entries, mut bytes) = (kept.len(), kept.iter().map(|(.., bytes)| bytes).sum::<u64>());
+    let newest = kept.pop().map(|(_, name, _)| name);
+    let may_go = kept.into_iter().filter(|(_, name, _)| *name != written && Some(*name) != newest);
+    let is_too_many = |(_, _, size): &(u64, &str, u64)| {
+        let goes = entries > bounds.entries.max(1) || bytes > bounds.bytes;
+        if goes {
+            (entries, bytes) = (entries - 1, bytes - size);
         }
-        // The oldest has no neighbour before it, and shows how far back the history goes.
-        let gap_s = index
-            .checked_sub(1)
-            .map_or(f64::INFINITY, |before| kept[index + 1].started_s - kept[before].started_s);
-        let crowding = gap_s / (newest_s - entry.started_s + AGE_OFFSET_S);
-        let least = if is_last_of_boot { &mut lone } else { &mut spare };
-        if least.is_none_or(|(other, _)| crowding <= other) {
-            *least = Some((crowding, index));
-        }
-    }
-    spare.or(lone).map(|(_, index)| index)
+        goes
+    };
+    may_go.take_while(is_too_many).map(|(_, name, _)| name.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -207,21 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn old_entries_are_thinned_first_and_a_boot_keeps_its_last() {
-        // One an hour for ten days, and one boot of a single entry in the middle.
-        let runs: Vec<(u32, u8, u16)> = (0..240).map(|hour| (hour * 60, u8::from(hour == 100), 1)).collect();
+    fn the_oldest_entries_go_first() {
+        let runs: Vec<(u32, u8, u16)> = (0..240).map(|hour| (hour * 60, 0, 1)).collect();
         let all = files(&runs);
-        let gone = to_prune(&all, "", Bounds { entries: 24, bytes: 1 << 30 });
-        let left: Vec<usize> = all
-            .iter()
-            .filter(|(name, _)| !gone.contains(name) && name != "notes.txt")
-            .map(|(name, _)| name.split(['-', '.']).nth(2).expect("a number").parse().expect("digits"))
-            .collect();
-        assert_eq!(left.len(), 24);
-        assert!(left.contains(&100) && left.contains(&239), "{left:?}");
-        let of_day = |day: usize| left.iter().filter(|hour| **hour / 24 == day).count();
-        assert!(of_day(9) > of_day(4) && of_day(9) > of_day(0), "{left:?}");
-        assert!(left.iter().any(|hour| *hour < 24), "{left:?}");
+        let gone = to_prune(&all, &all[3].0, Bounds { entries: 24, bytes: 1 << 30 });
+        let oldest: Vec<String> =
+            (0..217).filter(|index| *index != 3).map(|index| all[index].0.clone()).collect();
+        assert_eq!(gone, oldest, "all but the one that was written");
     }
 
     proptest! {
@@ -246,13 +198,6 @@ mod tests {
             // Within bounds, but for the newest and the one just written.
             let is_within = left.len() <= entries && left.iter().map(|(_, bytes)| bytes).sum::<u64>() <= bytes;
             prop_assert!(is_within || left.len() <= 2, "{} left", left.len());
-            // A boot vanishes only if each boot that is left has one entry, but for those two.
-            let boots = |files: &[&(String, u64)]| -> Vec<String> {
-                files.iter().map(|(name, _)| FileName::parse(name).expect("ours").boot).collect()
-            };
-            let (before, after): (BTreeSet<String>, Vec<String>) = (boots(&ours).into_iter().collect(), boots(&left));
-            let kinds: BTreeSet<&String> = after.iter().collect();
-            prop_assert!(kinds.len() == before.len() || after.len() <= kinds.len() + 2);
             let wide = Bounds { entries: 100, bytes: 1 << 30 };
             prop_assert!(to_prune(&all, written, wide).is_empty());
         }

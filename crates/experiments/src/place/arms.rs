@@ -8,10 +8,9 @@ use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
 use stats::{Cell, Order, cell_count};
 
+use super::arrangement::CpuSlots;
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
-use super::cpu_slots::CpuSlots;
 use super::decision::Decided;
-use super::outcome::FACTORS;
 use super::prediction::{Predicted, Prediction};
 use super::thread_table::Key;
 
@@ -27,6 +26,8 @@ pub(super) fn is_tried(arm: &PlaceArm) -> bool {
     arm.name != OS && arm.name != OS_AGAIN
 }
 
+/// Factors of a design with four cells.
+pub const FACTORS: usize = 2;
 /// Arms, the kernel's included.
 pub const ARMS: usize = cell_count(FACTORS);
 

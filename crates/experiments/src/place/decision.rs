@@ -12,7 +12,7 @@ use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
 use sharing::{SharingWeights, demand, weights};
 use stats::{Random, median};
 
-use super::cpu_slots::{CpuSlots, SlotLevel};
+use super::arrangement::{CpuSlots, SlotLevel};
 use super::thread_table::Key;
 
 /// Threads that are busy for less of the time are left free: they cost nothing wherever they are.

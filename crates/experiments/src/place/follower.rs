@@ -4,12 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::live::{allowed_cpus, process_start_ticks};
-use host::{MachineWriter, ProcessId, SystemWriter};
+use host::{Followed, MachineWriter, ProcessId, SystemWriter};
 use machine::CpuSet;
 use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
-use super::cpu_limit::CpuLimit;
 use super::thread_table::{Counted, Member, ThreadTable};
 
 /// The next look after one that found something new.
@@ -98,14 +97,14 @@ impl Follower {
             self.limit.look(&seen.iter().map(|seen| &seen.thread));
         }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
-            let wanted: Vec<(ThreadId, CpuSet)> = self
+            let required: Vec<(ThreadId, CpuSet)> = self
                 .table
                 .keyed()
                 .into_iter()
                 .filter(|(_, member)| member.is_there)
                 .map(|(key, member)| (member.id, self.arrangement.of(&key).unwrap_or(&self.free).clone()))
                 .collect();
-            self.tree.pin(&wanted)?;
+            self.tree.pin(&required)?;
             self.is_due = false;
             self.was_placed = is_placed;
         }
@@ -208,8 +207,51 @@ fn at_least(seen_s: f64, busy_s: impl Iterator<Item = f64>) -> f64 {
     busy_s.fold(seen_s, f64::max).max(f64::MIN_POSITIVE)
 }
 
+/// What the looks at one run have shown so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CpuLimit {
+    first: ProcessId,
+    began_with: CpuSet,
+    taken: Option<CpuSet>,
+    /// True once somebody was outside of what the first thread took.
+    is_own_choice: bool,
+}
+
+impl CpuLimit {
+    /// Of a tree with this process at the top, which was started with these CPUs. That is before anybody could look: taskset may
+    /// be done by the first look.
+    fn of(first: ProcessId, began_with: CpuSet) -> Self {
+        Self { first, began_with, taken: None, is_own_choice: false }
+    }
+
+    /// Takes in what a look found while nobody was bound by us.
+    fn look<'a>(&mut self, threads: &(impl Iterator<Item = &'a Followed> + Clone)) {
+        let is_first =
+            |thread: &&Followed| thread.process == self.first && thread.thread == self.first.process;
+        let Some(first) = threads.clone().find(is_first) else { return };
+        let Ok(limit) = CpuSet::from_list(&first.cpus) else { return };
+        if limit == self.began_with {
+            self.taken = None;
+            return;
+        }
+        let is_inside = |thread: &Followed| {
+            // Most show the very same list.
+            thread.cpus == first.cpus
+                || CpuSet::from_list(&thread.cpus).is_ok_and(|cpus| cpus.is_subset(&limit))
+        };
+        self.is_own_choice |= !threads.clone().all(is_inside);
+        self.taken = Some(limit);
+    }
+
+    /// What it took; `None` if it kept what it began with.
+    fn taken(&self) -> Option<&CpuSet> {
+        self.taken.as_ref().filter(|_| !self.is_own_choice)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::thread_table::thread;
     use super::*;
 
     #[test]
@@ -220,5 +262,38 @@ mod tests {
             assert!((at_least(seen_s, busy_s.into_iter()) - expected).abs() < 1e-12);
         }
         assert!(at_least(0.0, std::iter::empty()) > 0.0);
+    }
+
+    /// Looks, each with the CPUs of the threads 10, 11, ...; what was taken.
+    fn taken(looks: &[&[&str]]) -> Option<String> {
+        let mut limit = CpuLimit::of(
+            ProcessId { process: 10, start_ticks: 10 },
+            CpuSet::from_list("0-3").expect("a list"),
+        );
+        for cpus in looks {
+            let of_thread = |(number, cpus): (u32, &&str)| Followed {
+                cpus: (*cpus).to_owned(),
+                ..thread(10, number, u64::from(number), "w")
+            };
+            let threads: Vec<Followed> = (10..).zip(cpus.iter()).map(of_thread).collect();
+            limit.look(&threads.iter());
+        }
+        limit.taken().map(ToString::to_string)
+    }
+
+    #[test]
+    fn what_the_first_thread_takes_counts_if_all_keep_to_it() {
+        let rows: [(&[&[&str]], Option<&str>); 7] = [
+            (&[&["0-3"], &["0-3", "0-3"]], None),
+            (&[&["0-3"], &["0-1"], &["0-1", "0-1", "1"]], Some("0-1")),
+            (&[&["2"], &[]], Some("2")),
+            (&[&["0-3", "0-3"], &["0", "0-3"]], None),
+            (&[&["0", "1", "2"]], None),
+            (&[&["0"], &["0", "1"], &["0"]], None),
+            (&[&["0"], &["1"], &["0-3"]], None),
+        ];
+        for (looks, expected) in rows {
+            assert_eq!(taken(looks).as_deref(), expected, "{looks:?}");
+        }
     }
 }

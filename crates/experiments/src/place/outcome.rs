@@ -1,9 +1,11 @@
 //! From the runs of all arms to what is recommended: nothing that the experiment does not show.
 
-use record::{Better, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
+use record::{
+    Better, DocumentHead, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing,
+};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
-use super::arms::{ArmPlan, Arms, BEST, OS_AGAIN, is_tried};
+use super::arms::{ArmPlan, Arms, BEST, FACTORS, OS_AGAIN, is_tried};
 use super::decision::Busy;
 use crate::ab::outcome::{aa_control, aa_row, counts, failures, raw};
 use crate::ab::{GuardSpec, RowSpec, TrialLog};
@@ -14,12 +16,10 @@ use stats::Factors;
 const RECOMMENDED_Q: f64 = 0.02;
 /// Predictions are printed in whole percents.
 const PREDICTED_STEP_PERCENT: f64 = 1.0;
-/// Factors of a design with four cells.
-pub const FACTORS: usize = 2;
 
 /// What is known before the first arm is run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Setting {
+pub struct ProgramProfile {
     /// The command, or the process.
     pub subject: String,
     /// CPUs that may be used.
@@ -38,21 +38,15 @@ pub struct Setting {
     pub sharing: Option<Sharing>,
     /// 0.02 for 2 %.
     pub margin: f64,
-    /// Of all random choices.
-    pub seed: u64,
-    /// When it began.
-    pub started_utc: String,
-    /// Which sidestep.
-    pub tool_version: String,
-    /// What the reader has to know.
-    pub notes: Vec<String>,
+    /// As far as it is known before.
+    pub head: DocumentHead,
 }
 
 /// The document without any run: nothing to be placed, and why.
-pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
+pub fn nothing_tried(setting: &ProgramProfile, arms: &Arms, why: &str) -> PlaceOutcome {
     let mut found = draft(setting, arms, &RowShown::default());
     found.arms.clear();
-    found.sentence = format!("keep the kernel's placement: {why}");
+    found.head.sentence = format!("keep the kernel's placement: {why}");
     found
 }
 
@@ -62,7 +56,7 @@ pub fn outcome(
     rows: &[RowSpec],
     guards: &[GuardSpec],
     arms: &Arms,
-    setting: &Setting,
+    setting: &ProgramProfile,
 ) -> PlaceOutcome {
     let row = RowShown::of(rows.first());
     let mut found = draft(setting, arms, &row);
@@ -104,12 +98,12 @@ pub fn outcome(
     found.pair_counts = counts(&trial_log.trials, &guarded, guards);
     let lopsided: Vec<String> =
         found.pair_counts.lopsided.iter().map(|guard| in_words(guard, &found.arms)).collect();
-    found.notes.extend(lopsided);
+    found.head.notes.extend(lopsided);
     found.failures = failures(trial_log);
     found.ended = Some(trial_log.ended);
     found.raw = raw(trial_log);
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
-    found.sentence = sentence(&found);
+    found.head.sentence = sentence(&found);
     found
 }
 
@@ -181,7 +175,7 @@ impl RowShown {
     }
 }
 
-fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
+fn draft(setting: &ProgramProfile, arms: &Arms, row: &RowShown) -> PlaceOutcome {
     let best = arms.plans.iter().find(|plan| plan.name == BEST);
     let placed = |busy: &Busy| PlacedThread {
         process: busy.key.process,
@@ -204,8 +198,12 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         ..PlaceArm::untried(plan.name, plan.what)
     };
     PlaceOutcome {
-        schema: PLACE_SCHEMA,
-        sentence: String::new(),
+        head: DocumentHead {
+            schema: PLACE_SCHEMA,
+            margin_percent: 100.0 * setting.margin,
+            elapsed_s: Some(0.0),
+            ..setting.head.clone()
+        },
         subject: setting.subject.clone(),
         cpus: setting.cpus.clone(),
         recommended: None,
@@ -224,13 +222,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         pair_counts: record::PairCounts::default(),
         failures: Vec::new(),
         ended: None,
-        margin_percent: 100.0 * setting.margin,
         sharing: setting.sharing.clone(),
-        notes: setting.notes.clone(),
-        tool_version: setting.tool_version.clone(),
-        started_utc: setting.started_utc.clone(),
-        seed: setting.seed,
-        elapsed_s: 0.0,
         raw: Vec::new(),
     }
 }
@@ -334,7 +326,7 @@ mod tests {
             predicted_by: Ok("arithmetic".to_owned()),
         };
         let row = RowShown { name: metric.to_owned(), ..RowShown::default() };
-        let mut found = draft(&Setting::default(), &arms, &row);
+        let mut found = draft(&ProgramProfile::default(), &arms, &row);
         found.arms[1].predicted_percent = Some(-50.0);
         found
     }
@@ -362,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_is_predicted_is_the_metric_or_nothing() {
-        let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, told: &str| {
+        let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, described: &str| {
             let mut found = experiment(metric);
             found.better = better;
             found.arms[1].predicted_interval = Some(Interval::between(-60.0, -20.0));
@@ -374,7 +366,7 @@ mod tests {
                 (expected.map(|(value, _)| value), ends)
             );
             let by = found.predicted_by.or(found.unpredicted).expect("something is said");
-            assert!(by.contains(told), "{metric}: {by}");
+            assert!(by.contains(described), "{metric}: {by}");
         };
         check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "arithmetic");
         check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");

@@ -12,7 +12,7 @@ use record::{Cores, IdleGaps, Sharing, SharingThread};
 use stats::Interval;
 
 use super::arrangement::spread;
-use super::cpu_slots::{CpuSlots, SlotLevel};
+use super::arrangement::{CpuSlots, SlotLevel};
 use super::decision::Busy;
 
 /// Wakes per second, given and got, below which a thread is taken to be on its own.
@@ -482,8 +482,8 @@ fn writers(threads: &[Busy], sharing: &Sharing) -> Option<String> {
         places.iter().enumerate().flat_map(|(at, one)| places[..at].iter().map(move |other| (*other, *one)));
     let amounts =
         pairs.filter_map(|(one, other)| Some((one.0, other.0, sharing.write_shared.get(one.1, other.1)?)));
-    let told = amounts.filter(|(.., amount)| amount.value >= WRITTEN_MIN && amount.interval.low > 0.0);
-    let (one, other, amount) = told.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
+    let described = amounts.filter(|(.., amount)| amount.value >= WRITTEN_MIN && amount.interval.low > 0.0);
+    let (one, other, amount) = described.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
     Some(format!(
         "threads {} and {} write to the same memory ({:.0} % of their accesses meet there), and what it costs to move that between \
          CPUs is not simulated",

@@ -18,10 +18,10 @@ use super::follower::Follower;
 use super::prediction::Unwatched;
 use super::thread_lifetimes::{Lifetimes, ShortLived};
 use super::thread_table::Counted;
-use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
+use crate::ab::command_subject::{CommandError, HowToRun, Metric, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
-use crate::ab::metric::Metric;
 use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
+use crate::program::Program;
 
 /// How often a child is looked at that cannot be followed any more.
 const IDLE_LOOK: Duration = Duration::from_millis(100);

@@ -69,7 +69,7 @@ pub struct Turnover {
 /// Everybody who was seen in one run and is not forgotten.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadTable {
-    members: BTreeMap<Place, Member>,
+    members: BTreeMap<StartOrder, Member>,
     /// Since somebody was forgotten: the number of each process that was kept.
     processes: BTreeMap<ProcessOrder, usize>,
     /// The number of the next one.
@@ -83,9 +83,9 @@ const NAMES_MAX: usize = 4096;
 
 type ProcessOrder = (u64, u32);
 /// In the order of starts.
-type Place = (ProcessOrder, u64, u32);
+type StartOrder = (ProcessOrder, u64, u32);
 
-fn place_of(thread: &Followed) -> Place {
+fn start_order(thread: &Followed) -> StartOrder {
     ((thread.process.start_ticks, thread.process.process), thread.start_ticks, thread.thread)
 }
 
@@ -96,7 +96,7 @@ impl ThreadTable {
         let mut gone: BTreeSet<_> =
             self.members.iter().filter(|(_, member)| member.is_there).map(|(key, _)| *key).collect();
         for thread in found {
-            let key = place_of(thread);
+            let key = start_order(thread);
             gone.remove(&key);
             let member = self.members.entry(key).or_insert_with(|| {
                 is_news = true;
@@ -127,17 +127,17 @@ impl ThreadTable {
 
     /// Remembers that a thread had or chose CPUs of its own.
     pub fn set_apart(&mut self, thread: &Followed) {
-        if let Some(member) = self.members.get_mut(&place_of(thread)) {
+        if let Some(member) = self.members.get_mut(&start_order(thread)) {
             member.is_apart = true;
         }
     }
 
     /// CPU time is counted from here on, as in a process that ran before it was looked at; who is gone is forgotten.
     pub fn recount(&mut self) {
-        let mut kept: BTreeMap<Place, Key> = BTreeMap::new();
+        let mut kept: BTreeMap<StartOrder, Key> = BTreeMap::new();
         let (mut processes, mut next, mut next_process) =
             (BTreeMap::new(), self.next.clone(), self.next_process);
-        let places: Vec<Place> = self.members.keys().copied().collect();
+        let places: Vec<StartOrder> = self.members.keys().copied().collect();
         for (place, (key, member)) in places.into_iter().zip(self.keyed()) {
             next_process = next_process.max(key.process + 1);
             let number = next.entry((key.process, key.name.clone())).or_default();

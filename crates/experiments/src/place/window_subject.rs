@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use host::live::{ChildOutput, Ending, pending_signal, run_child};
 use record::Better;
-use stats::{Cell, Factors};
+use stats::{Cell, Factors, median};
 
 use super::arms::{ArmPlan, arrangement_of};
-use super::early_stop::{EarlyStop, Found};
 use super::follower::Follower;
 use super::run_subject::PlaceRunError;
 use crate::ab::drift_probe::DriftProbe;
@@ -41,7 +40,7 @@ pub struct WindowSubject<'a> {
     begun: Instant,
     early_stop: Option<EarlyStop>,
     /// Placements that are far worse than the kernel's: once there are any, the experiment is to end.
-    pub found: Vec<Found>,
+    pub far_worse: Vec<FarWorse>,
 }
 
 /// What the user's command counts now, beside windows of this length; how it failed, if it did.
@@ -85,7 +84,7 @@ impl<'a> WindowSubject<'a> {
             drift: DriftProbe::new(seed),
             begun: Instant::now(),
             early_stop: None,
-            found: Vec::new(),
+            far_worse: Vec::new(),
         }
     }
 
@@ -97,8 +96,8 @@ impl<'a> WindowSubject<'a> {
     fn watch_over(&mut self, arm: usize, progress: f64) {
         let Some(early_stop) = &mut self.early_stop else { return };
         early_stop.enter(arm, progress);
-        self.found = early_stop.found();
-        self.found.retain(|found| !self.plans[found.arm].is_kernel());
+        self.far_worse = early_stop.found();
+        self.far_worse.retain(|found| !self.plans[found.arm].is_kernel());
     }
 
     fn window(&mut self) -> Result<Result<f64, String>, PlaceRunError> {
@@ -164,7 +163,62 @@ impl Subject for WindowSubject<'_> {
     }
 
     fn must_stop(&self) -> bool {
-        pending_signal().is_some() || self.follower.is_over() || !self.found.is_empty()
+        pending_signal().is_some() || self.follower.is_over() || !self.far_worse.is_empty()
+    }
+}
+
+/// A placement under which less than this share gets done is far worse. Assumed: what nobody would bear, and noise rarely shows.
+pub const SHARE_MIN: f64 = 0.5;
+/// Windows of each placement that are looked at: as many as there are after the rehearsal and the first block.
+pub const WINDOWS: usize = 3;
+
+/// What got done under each placement, the kernel's first.
+#[derive(Debug, Clone, PartialEq)]
+struct EarlyStop {
+    progress: Vec<Vec<f64>>,
+}
+
+/// One that is far worse.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FarWorse {
+    /// Its index.
+    pub arm: usize,
+    /// Its progress over the kernel's, medians of the windows looked at.
+    pub share: f64,
+}
+
+impl EarlyStop {
+    /// Nothing yet, of so many placements.
+    fn of(arms: usize) -> Self {
+        Self { progress: vec![Vec::new(); arms] }
+    }
+
+    /// One more window; NaN where nothing could be counted.
+    fn enter(&mut self, arm: usize, progress: f64) {
+        if let Some(windows) = self.progress.get_mut(arm) {
+            windows.push(progress);
+        }
+    }
+
+    /// Those that are far worse, as soon as all have had enough windows, and their turn.
+    fn found(&self) -> Vec<FarWorse> {
+        let taken: usize = self.progress.iter().map(Vec::len).sum();
+        let last = |windows: &'_ Vec<f64>| {
+            let last = windows.last_chunk::<WINDOWS>().copied()?;
+            last.iter().all(|progress| progress.is_finite()).then_some(last)
+        };
+        let Some((kernel, others)) = self.progress.split_first() else { return Vec::new() };
+        let is_due = taken.is_multiple_of(self.progress.len())
+            && self.progress.iter().all(|windows| windows.len() >= WINDOWS);
+        let Some(kernel) = last(kernel).filter(|_| is_due) else { return Vec::new() };
+        let worst = kernel.iter().copied().fold(f64::INFINITY, f64::min);
+        let found = |(index, windows): (usize, &Vec<f64>)| {
+            let windows = last(windows)?;
+            let best = windows.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let share = median(&windows)? / median(&kernel)?;
+            (best < SHARE_MIN * worst).then_some(FarWorse { arm: index + 1, share })
+        };
+        others.iter().enumerate().filter_map(found).collect()
     }
 }
 
@@ -176,7 +230,40 @@ mod tests {
     fn a_number_that_falls_is_no_progress() {
         assert_eq!(risen("count", 5.0, 7.5), Ok(2.5));
         assert_eq!(risen("count", 5.0, 5.0), Ok(0.0));
-        let told = risen("count", 7.0, 5.0).expect_err("it fell");
-        assert_eq!(told, "\"count\" printed 7 and then 5: it has to rise with the work done");
+        let described = risen("count", 7.0, 5.0).expect_err("it fell");
+        assert_eq!(described, "\"count\" printed 7 and then 5: it has to rise with the work done");
+    }
+
+    fn check(passes: &[[f64; 3]], expected: &[(usize, f64)]) {
+        let mut state = EarlyStop::of(3);
+        for (pass, values) in passes.iter().enumerate() {
+            for (arm, progress) in values.iter().enumerate() {
+                assert_eq!(state.found(), [], "pass {pass} of {passes:?} is not over");
+                state.enter(arm, *progress);
+            }
+        }
+        let found: Vec<_> = state.found().iter().map(|found| (found.arm, found.share)).collect();
+        assert_eq!(found, expected, "{passes:?}");
+    }
+
+    #[test]
+    fn what_gets_less_than_half_done_in_three_windows_of_each_is_far_worse() {
+        check(&[[10.0, 4.0, 9.0]; 2], &[]);
+        check(&[[10.0, 4.0, 9.0]; 3], &[(1, 0.4)]);
+        check(&[[10.0, 4.0, 0.0]; 3], &[(1, 0.4), (2, 0.0)]);
+        check(&[[10.0, 5.0, 9.0]; 3], &[]);
+        // One good window of it, or one bad one of the kernel, is enough to go on.
+        check(&[[10.0, 4.0, 9.0], [10.0, 6.0, 9.0], [10.0, 4.0, 9.0]], &[]);
+        check(&[[10.0, 4.0, 9.0], [7.0, 4.0, 9.0], [10.0, 4.0, 9.0]], &[]);
+        // What was not counted says nothing, and a program that does nothing has nothing to lose.
+        check(&[[10.0, 4.0, 9.0], [10.0, f64::NAN, 9.0], [10.0, 4.0, 9.0]], &[]);
+        check(&[[0.0, 0.0, 0.0]; 3], &[]);
+    }
+
+    #[test]
+    fn a_placement_that_becomes_far_worse_later_is_found_by_its_last_windows() {
+        let (good, bad) = ([10.0, 9.0, 9.0], [10.0, 9.0, 1.0]);
+        check(&[good, good, bad, bad], &[]);
+        check(&[good, good, bad, bad, bad], &[(2, 0.1)]);
     }
 }

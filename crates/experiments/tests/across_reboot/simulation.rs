@@ -58,7 +58,7 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
     for (number, arm) in (1..).zip(&plan.order) {
         let facts = boot(&tree, number, usize::from(*arm == Arm::B));
         let found = experiments::ab::across_reboot::visit::find(&mut disk).expect("readable");
-        let experiments::ab::across_reboot::visit::Found::Journal(mut journal) = found else {
+        let experiments::ab::across_reboot::visit::StoredState::Journal(mut journal) = found else {
             panic!("{found:?}")
         };
         let entered = enter(&mut disk, &mut journal, &facts, "later").expect("writable");
@@ -68,13 +68,15 @@ fn a_recorded_machine_is_driven_through_ten_boots_and_the_planted_difference_is_
         assert_eq!(measured == Measured::Last, number == plan.order.len(), "boot {number}");
     }
     let found = experiments::ab::across_reboot::visit::find(&mut disk).expect("readable");
-    let experiments::ab::across_reboot::visit::Found::Journal(journal) = found else { panic!("{found:?}") };
+    let experiments::ab::across_reboot::visit::StoredState::Journal(journal) = found else {
+        panic!("{found:?}")
+    };
     let outcome = inference(&journal);
     let row = &outcome.rows[0];
     let interval = row.ratio_interval.expect("five boots of each");
     assert!(interval.contains((-0.1_f64).exp()), "{interval}");
     assert_eq!((row.row.verdict, outcome.boots_counted), (Verdict::Faster, [5, 5]));
-    assert!(outcome.sentence.starts_with("nosmt makes system-call take "), "{}", outcome.sentence);
+    assert!(outcome.head.sentence.starts_with("nosmt makes system-call take "), "{}", outcome.head.sentence);
     assert!(outcome.controls[0].row.interval.is_some());
     let facts: Vec<&str> = outcome.differs_with_arm.iter().map(|fact| fact.fact.as_str()).collect();
     assert_eq!(facts, ["clock source"]);
@@ -146,7 +148,7 @@ fn too_few_boots_carry_no_interval_and_one_against_one_is_refused() {
         (4, "nosmt makes system-call 22."),
     ] {
         let found = inference(&simulated(truth, boots, 1));
-        assert!(found.sentence.starts_with(expected), "{}", found.sentence);
+        assert!(found.head.sentence.starts_with(expected), "{}", found.head.sentence);
         let row = &found.rows[0];
         assert_eq!(row.row.interval.is_some(), boots >= 4, "{boots}");
         assert_eq!(row.row.verdict == Verdict::Inconclusive, boots < 4, "{boots}");
@@ -159,7 +161,7 @@ fn what_was_never_measured_has_no_numbers() {
     let mut world = World::new(Truth { shift: 0.0, between: 0.0, within: 0.0, drift: 0.0 }, 1);
     let journal = world.begin(2).expect("nothing is in the way");
     let found = inference(&journal);
-    assert_eq!(found.sentence, "no boot counts yet, so nothing is known");
+    assert_eq!(found.head.sentence, "no boot counts yet, so nothing is known");
     assert!(found.rows.is_empty() && found.boots.is_empty());
 }
 

@@ -9,7 +9,7 @@ use experiments::ab::across_reboot::facts::BootFacts;
 use experiments::ab::across_reboot::journal::{Fate, Journal, Phase, Work};
 use experiments::ab::across_reboot::plan::{Plan, order};
 use experiments::ab::across_reboot::visit::{
-    self, Found, Intent, Measured, Standing, VisitError, enter, find, measure, set_up,
+    self, Intent, Measured, Standing, StoredState, VisitError, enter, find, measure, set_up,
 };
 use experiments::ab::{GuardSpec, RowSpec, Subject, Trial};
 use host::Disk;
@@ -188,9 +188,9 @@ impl World {
         let boot = self.boot();
         let mut subject = self.subject(stops_after);
         let mut journal = match find(&mut self.disk) {
-            Ok(Found::Journal(journal)) => journal,
-            Ok(Found::Nothing) => return "nothing".to_owned(),
-            Ok(Found::Damaged(damaged)) => return damaged.to_string(),
+            Ok(StoredState::Journal(journal)) => journal,
+            Ok(StoredState::Nothing) => return "nothing".to_owned(),
+            Ok(StoredState::Damaged(damaged)) => return damaged.to_string(),
             Err(error) => return error.to_string(),
         };
         let index = match enter(&mut self.disk, &mut journal, &boot, "now") {
@@ -210,7 +210,7 @@ impl World {
     /// The journal, if it is one.
     pub(crate) fn journal(&mut self) -> Option<Journal> {
         match find(&mut self.disk) {
-            Ok(Found::Journal(journal)) => Some(*journal),
+            Ok(StoredState::Journal(journal)) => Some(*journal),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
-//! What fails a health check: stock kernels do not, vulnerable ones and what got worse than the norm do.
+//! What fails a health check: stock kernels do not, vulnerable ones and what got worse than the baseline do.
 
-use flaws::{Census, Norm, NormError, catalogue, judge, unmet};
+use flaws::{Census, GateBaseline, GateBaselineError, catalogue, judge, unmet};
 use record::{Answer, FlawEvidence, FlawVerdict, Protection, Reading, Statement, WorkaroundState};
 
 const STOCK: [(&str, &str); 6] = [
@@ -59,11 +59,11 @@ fn a_disagreement_fails_where_one_witness_says_not_protected() {
 #[test]
 fn against_a_norm_only_what_got_worse_fails() {
     let before = told(&[STOCK[0], STOCK[3], ("spectre_v1", "Vulnerable")]);
-    let norm = Norm::of_verdicts(&before).expect("verdicts");
+    let baseline = GateBaseline::of_verdicts(&before).expect("verdicts");
     let worse = |now: &[(&str, &str)]| -> Vec<String> {
         told(now)
             .iter()
-            .filter_map(|verdict| norm.worse(verdict))
+            .filter_map(|verdict| baseline.worse(verdict))
             .map(|reason| format!("{}: {}", reason.id, reason.why))
             .collect()
     };
@@ -72,21 +72,24 @@ fn against_a_norm_only_what_got_worse_fails() {
     assert_eq!(worse(&[STOCK[2]]), Vec::<String>::new());
     assert_eq!(
         worse(&[("spec_store_bypass", "Vulnerable"), ("mds", "Vulnerable; SMT vulnerable")]),
-        ["mds: not protected, and the norm is: partly", "ssb: not protected, and the norm is: on request"]
+        [
+            "mds: not protected, and in the baseline partly",
+            "ssb: not protected, and in the baseline on request"
+        ]
     );
 }
 
 #[test]
 fn a_norm_is_read_from_json_of_this_and_of_older_versions() {
     let text = br#"{"schema": 1, "flaws": [{"id": "ssb", "protected": "yes"}, {"id": "mds", "protected": "on_request"}]}"#;
-    let norm = Norm::parse(text).expect("a norm");
+    let baseline = GateBaseline::parse(text).expect("a baseline");
     let [ssb] = &told(&[STOCK[0]]).into_iter().filter(|verdict| verdict.id == "ssb").collect::<Vec<_>>()[..]
     else {
         panic!("one")
     };
-    assert!(norm.worse(ssb).is_some());
-    assert!(matches!(Norm::parse(br#"{"flaws": []}"#), Err(NormError::Empty)));
-    assert!(matches!(Norm::parse(b"[]"), Err(NormError::Form(_))));
+    assert!(baseline.worse(ssb).is_some());
+    assert!(matches!(GateBaseline::parse(br#"{"flaws": []}"#), Err(GateBaselineError::Empty)));
+    assert!(matches!(GateBaseline::parse(b"[]"), Err(GateBaselineError::Form(_))));
 }
 
 #[test]

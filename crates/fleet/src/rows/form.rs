@@ -26,7 +26,7 @@ impl RowForm {
     pub fn head(self, table: FleetTable) -> String {
         match self {
             Self::Ndjson => String::new(),
-            Self::Csv => table.columns().join(",") + "\n",
+            Self::Csv => table.columns().collect::<Vec<_>>().join(",") + "\n",
         }
     }
 
@@ -45,7 +45,7 @@ impl RowForm {
                 Self::Ndjson => serde_json::to_writer(&mut lines, &row)?,
                 Self::Csv => {
                     let row = serde_json::to_value(row)?;
-                    let fields = table.columns().iter().map(|column| field(row.get(column)));
+                    let fields = table.columns().map(|column| field(row.get(column)));
                     lines.extend(fields.collect::<Vec<String>>().join(",").into_bytes());
                 }
             }
@@ -79,7 +79,7 @@ mod tests {
             let schema: Value =
                 serde_json::from_slice(&std::fs::read(file).expect("a schema")).expect("JSON");
             let properties = schema["properties"].as_object().expect("columns");
-            let mut columns = table.columns().to_vec();
+            let mut columns = table.columns().collect::<Vec<_>>();
             columns.sort_unstable();
             assert!(properties.keys().eq(columns), "{table}");
         }
@@ -91,7 +91,7 @@ mod tests {
         let lines = RowForm::Csv.lines(FleetTable::Metrics, [&row]).expect("JSON");
         let text = RowForm::Csv.head(FleetTable::Metrics) + &String::from_utf8(lines).expect("UTF-8");
         let read = crate::inventory::Inventory::parse(&text).expect("it has nodes");
-        assert_eq!(read.columns.len() + 1, FleetTable::Metrics.columns().len());
+        assert_eq!(read.columns.len() + 1, FleetTable::Metrics.columns().count());
         let of = |column: &str| read.nodes[0].1[read.column(column).expect("a column")].as_deref();
         assert_eq!((read.nodes.len(), of("estimate"), of("ci_lo")), (1, Some("1.5"), None));
         let unread = UnreadFile { file: "a".to_owned(), reason: "x, y".to_owned() };

@@ -23,7 +23,7 @@ pub fn bill_page(bill: &Bill) -> Page {
                 averages(bill).section("Averages"),
                 settings(bill).section("Settings"),
             ];
-            let details = several.iter().map(|one| of_program(one, &one.program).detailed());
+            let details = several.iter().map(|one| of_program(one, &one.about.name).detailed());
             tables.into_iter().flatten().chain(details).collect()
         }
     };
@@ -31,17 +31,18 @@ pub fn bill_page(bill: &Bill) -> Page {
         .word("setting", |one| &one.setting)
         .prose("skipped because", |one| &one.why);
     sections.extend(skipped.table().section("Skipped").map(Section::detailed));
-    sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::detailed));
+    sections
+        .extend(Section::new("notes", "Notes").list(bill.head.notes.clone()).filled().map(Section::detailed));
     let subject = match bill.programs.as_slice() {
-        [one] => one.program.clone(),
+        [one] => one.about.name.clone(),
         several => machine::counted(several.len(), "program"),
     };
     Page {
         subject,
-        answer: Statement::new(tone(bill), &bill.sentence),
+        answer: Statement::new(tone(bill), &bill.head.sentence),
         sections,
         next: bill.boot_commands.iter().map(|line| format!("What only a boot can switch: {line}")).collect(),
-        about: super::experiment::about(bill.seed, &bill.tool_version, &bill.started_utc),
+        about: super::experiment::about(bill.head.seed, &bill.head.tool_version, &bill.head.started_utc),
         ..Page::default()
     }
 }
@@ -62,12 +63,12 @@ fn tone(bill: &Bill) -> Tone {
 fn of_program(bill: &ProgramBill, title: &str) -> Section {
     let works = |entry: &BillEntry| entry.verdict != BillVerdict::Fails;
     let table = Table::of("bill", &bill.entries)
-        .word("setting", |entry| format!("{}: {} → {}", entry.setting, entry.now, entry.other))
+        .word("setting", |entry| format!("{}: {} → {}", entry.about.name, entry.about.now, entry.about.other))
         .number(("cost", "%"), |entry| entry.amount.filter(|_| works(entry)).map(amount))
         .word("verdict", |entry| if bill.runs == 0 { (Tone::Plain, "not run") } else { verdict(entry.verdict) })
         .number(("p", 2), |entry| entry.p.filter(|_| works(entry)).map(chance))
         .number(("detectable", "%", 3), |entry| entry.smallest_percent.map(Cell::tenths))
-        .word(("risk", 4), |entry| &entry.risk)
+        .word(("risk", 4), |entry| &entry.about.risk)
         .number(("runs", 5), |entry| entry.runs)
         .detail(|entry| advice(entry))
         .first(ENTRIES_SHOWN)
@@ -104,16 +105,17 @@ fn verdict(verdict: BillVerdict) -> (Tone, &'static str) {
 fn advice(entry: &BillEntry) -> Option<String> {
     match entry.verdict {
         BillVerdict::Costs => {
-            let exposed = match (entry.needless, entry.exposes.as_str()) {
+            let exposed = match (entry.about.needless, entry.about.exposes.as_str()) {
                 (Some(true), _) => "this CPU is not affected, so nothing is exposed without it".to_owned(),
                 (_, "") => "no protection is lost".to_owned(),
                 (_, exposes) => format!("without it exposed: {exposes}"),
             };
-            Some(format!("{}: {exposed}. For good: {}", entry.title, entry.how))
+            Some(format!("{}: {exposed}. For good: {}", entry.about.title, entry.about.how))
         }
-        BillVerdict::Fails => {
-            entry.failure.as_ref().map(|failure| format!("with {}={}: {failure}", entry.setting, entry.other))
-        }
+        BillVerdict::Fails => entry
+            .failure
+            .as_ref()
+            .map(|failure| format!("with {}={}: {failure}", entry.about.name, entry.about.other)),
         BillVerdict::Saves | BillVerdict::NotShown | BillVerdict::BelowMargin => None,
     }
 }
@@ -148,7 +150,7 @@ fn failures(bill: &ProgramBill) -> Option<String> {
 
 fn conditions(bill: &ProgramBill) -> String {
     let as_is = bill.as_is.map_or_else(String::new, |value| {
-        format!("{} {} {} as things are; ", bill.measured, number::short(value), bill.unit)
+        format!("{} {} {} as things are; ", bill.about.measured, number::short(value), bill.about.unit)
     });
     let noise =
         bill.noise_percent.map_or_else(String::new, |noise| format!("one run varies by {noise:.1} %; "));
@@ -167,11 +169,13 @@ fn programs(bills: &[ProgramBill]) -> Table {
         bill.joint.map(|joint| Cell::tenths(stats::symmetric_percent(1.0, 1.0 + joint.cost_percent / 100.0)))
     };
     Table::of("programs", bills)
-        .word("program", |bill| format!("{}{}", bill.program, if bill.control { " (control)" } else { "" }))
+        .word("program", |bill| {
+            format!("{}{}", bill.about.name, if bill.about.control { " (control)" } else { "" })
+        })
         .number(("as is", 1), |bill| Cell::known(bill.as_is))
         .number(("recommended", 2), |bill| Cell::known(bill.recommended))
-        .word(("unit", 1), |bill| &bill.unit)
-        .word(("better", 4), |bill| if bill.better == Better::Lower { "lower" } else { "higher" })
+        .word(("unit", 1), |bill| &bill.about.unit)
+        .word(("better", 4), |bill| if bill.about.better == Better::Lower { "lower" } else { "higher" })
         .number(("cost", "%"), |bill| {
             let any = bill.entries.iter().any(|entry| entry.verdict == BillVerdict::Costs);
             let without = match (bill.noise_percent, any) {
@@ -186,7 +190,7 @@ fn programs(bills: &[ProgramBill]) -> Table {
             let costs = bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Costs);
             let percent = |entry: &BillEntry| entry.amount.map_or(0.0, |amount| amount.cost_percent);
             let largest = costs.max_by(|a, b| percent(a).total_cmp(&percent(b)));
-            largest.map(|entry| format!("{}={}", entry.setting, entry.now))
+            largest.map(|entry| format!("{}={}", entry.about.name, entry.about.now))
         })
         .table()
 }
@@ -206,7 +210,7 @@ fn settings(bill: &Bill) -> Table {
     let entries = bill
         .programs
         .iter()
-        .flat_map(|one| one.entries.iter().map(move |entry| (entry.setting.as_str(), (one, entry))));
+        .flat_map(|one| one.entries.iter().map(move |entry| (entry.about.name.as_str(), (one, entry))));
     let mut by_setting = naming::grouped(entries);
     let rank = |name: &str| bill.settings.iter().position(|one| one.setting == name).unwrap_or(usize::MAX);
     by_setting.order_by_key(|(name, _)| rank(name));
@@ -216,12 +220,12 @@ fn settings(bill: &Bill) -> Table {
     let largest = |all: &[(&ProgramBill, &BillEntry)]| {
         let costs = all.iter().filter(|(_, entry)| entry.verdict == BillVerdict::Costs);
         costs
-            .filter_map(|(bill, entry)| Some((bill.program.clone(), entry.amount?)))
+            .filter_map(|(bill, entry)| Some((bill.about.name.clone(), entry.amount?)))
             .max_by(|a, b| a.1.cost_percent.total_cmp(&b.1.cost_percent))
     };
     Table::of("settings", by_setting)
         .word("setting", |(name, all)| {
-            all.first().map(|(_, entry)| format!("{name}: {} → {}", entry.now, entry.other))
+            all.first().map(|(_, entry)| format!("{name}: {} → {}", entry.about.now, entry.about.other))
         })
         .number(("mean cost", "%"), |(name, _)| {
             bill.settings.iter().find(|one| one.setting == *name).map(|one| amount(one.amount))

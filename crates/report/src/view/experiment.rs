@@ -24,16 +24,16 @@ pub fn experiment_page(found: &ExperimentOutcome) -> Page {
     // Where runs fail the answer has said it all.
     if found.ended != Ended::Failing {
         let failures = found.failures.iter().map(|one| {
-            let state = if one.state == "a" { &found.a } else { &found.b };
+            let state = if one.state == "a" { &found.about.a } else { &found.about.b };
             failure(one, state, found.failures.len())
         });
-        sections.extend(method(conditions(found), failures, &found.notes));
+        sections.extend(method(conditions(found), failures, &found.head.notes));
     }
     Page {
-        subject: subject(&found.a, &found.b),
-        answer: Statement::new(answer_tone(&verdicts, found.aa.contaminated), &found.sentence),
+        subject: subject(&found.about.a, &found.about.b),
+        answer: Statement::new(answer_tone(&verdicts, found.aa.contaminated), &found.head.sentence),
         sections,
-        about: about(found.seed, &found.tool_version, &found.started_utc),
+        about: about(found.head.seed, &found.head.tool_version, &found.head.started_utc),
         ..Page::default()
     }
 }
@@ -105,7 +105,7 @@ pub(super) fn judged_rows<'r, R>(
 fn rows(found: &ExperimentOutcome) -> Table {
     let rows = [found.rows.as_slice(), &found.controls];
     let all = found.rows.iter().chain(&found.controls).map(|one| &one.row);
-    judged_rows([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
+    judged_rows([&found.about.a, &found.about.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
         .legend(cells::legend(all) + "; q: p over all rows")
 }
 
@@ -130,12 +130,12 @@ fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
         "{} of {pairs} interleaved in random order{}, {}; {ended} after {:.1} s; margin {} %",
         counts.kept,
         dropped(counts),
-        found.aggregate,
-        found.elapsed_s,
-        points(found.margin_percent)
+        found.about.aggregate,
+        found.head.elapsed_s.unwrap_or_default(),
+        points(found.head.margin_percent)
     );
     let aa = &found.aa;
-    let (blocks, alarms, rows) = (number::count(aa.blocks, "quad"), aa.alarms, aa.rows.len());
+    let (blocks, alarms, rows) = (number::count(aa.blocks, "block"), aa.alarms, aa.rows.len());
     let aa =
         format!("A/A first, {blocks} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
     [vec![first], [aa].into_iter().chain(drifted(&found.drift)).collect()]

@@ -34,7 +34,7 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         arms(found).section(""),
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
         threads(found).section(""),
-        Section::new("notes", "Notes").list(found.notes.clone()).filled(),
+        Section::new("notes", "Notes").list(found.head.notes.clone()).filled(),
         regions,
         Some(meanings),
         Some(Section::new("facts", "How it was found").facts(facts(found)).detailed()),
@@ -42,10 +42,10 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
     let tone = if found.recommended.is_some() { Tone::Good } else { Tone::Plain };
     Page {
         subject: format!("Placement of {}", found.subject),
-        answer: Statement::new(tone, &found.sentence),
+        answer: Statement::new(tone, &found.head.sentence),
         because: not_placed(found).into_iter().chain(found.failures.iter().map(failure)).collect(),
         sections: sections.into_iter().flatten().collect(),
-        about: vec![format!("begun {}, seed {}", found.started_utc, found.seed)],
+        about: vec![format!("begun {}, seed {}", found.head.started_utc, found.head.seed)],
         ..Page::default()
     }
 }
@@ -150,7 +150,7 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
         facts.extend([
             ("runs", format!("{taken} {order}, {kept} kept{}", dropped(&found.pair_counts))),
             ("A/A", alarms(&found.aa)),
-            ("margin", format!("{} of {}", percent(found.margin_percent / 100.0), found.metric)),
+            ("margin", format!("{} of {}", percent(found.head.margin_percent / 100.0), found.metric)),
         ]);
     }
     facts.push(("CPUs", found.cpus.clone()));
@@ -198,7 +198,9 @@ fn not_placed(found: &PlaceOutcome) -> Option<Statement> {
 
 #[cfg(test)]
 mod tests {
-    use record::{Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing, SharingThread};
+    use record::{
+        Better, DocumentHead, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing, SharingThread,
+    };
     use stats::Interval;
 
     use super::*;
@@ -245,8 +247,16 @@ mod tests {
             cpus: "0".to_owned(),
         };
         PlaceOutcome {
-            schema: PLACE_SCHEMA,
-            sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+            head: DocumentHead {
+                schema: PLACE_SCHEMA,
+                sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+                margin_percent: 2.0,
+                notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
+                tool_version: "0".to_owned(),
+                started_utc: "now".to_owned(),
+                seed: 1,
+                elapsed_s: Some(1.0),
+            },
             subject: "./prog".to_owned(),
             cpus: "0-1".to_owned(),
             recommended: Some("best".to_owned()),
@@ -274,13 +284,7 @@ mod tests {
             pair_counts: PairCounts::default(),
             failures: Vec::new(),
             ended: Some(Ended::Precise),
-            margin_percent: 2.0,
             sharing: Some(watched()),
-            notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
-            tool_version: "0".to_owned(),
-            started_utc: "now".to_owned(),
-            seed: 1,
-            elapsed_s: 1.0,
             raw: Vec::new(),
         }
     }
@@ -313,7 +317,7 @@ mod tests {
     #[test]
     fn the_first_screen_fits_24_lines() {
         let mut found = example(200);
-        found.notes.clear();
+        found.head.notes.clear();
         found.sharing = None;
         let first = place_page(&found).terminal(Terminal::default(), false);
         assert!(first.lines().count() <= 24, "{first}");

@@ -18,7 +18,7 @@ pub fn reboots_page(found: &RebootOutcome) -> Page {
     let is_running = found.phase == "running";
     let verdicts: Vec<Verdict> = found.rows.iter().map(|row| row.row.verdict).collect();
     let tone = if is_running { Tone::Plain } else { answer_tone(&verdicts, false) };
-    let notes = found.cautions.iter().chain(&found.notes).map(Statement::plain);
+    let notes = found.cautions.iter().chain(&found.head.notes).map(Statement::plain);
     let sections = [
         rows(found).section("").filter(|_| !is_running),
         boots(found, !is_running).section(""),
@@ -27,10 +27,10 @@ pub fn reboots_page(found: &RebootOutcome) -> Page {
     ];
     Page {
         subject: subject(&found.a, &found.b),
-        answer: Statement::new(tone, &found.sentence),
+        answer: Statement::new(tone, &found.head.sentence),
         because: vec![Statement::faint(counts(found))],
         sections: sections.into_iter().flatten().collect(),
-        about: about(found.seed, &found.tool_version, &found.started_utc),
+        about: about(found.head.seed, &found.head.tool_version, &found.head.started_utc),
         ..Page::default()
     }
 }
@@ -42,7 +42,7 @@ fn counts(found: &RebootOutcome) -> String {
         "A {} ({a} of {planned} boots), B {} ({b} of {planned}); {trials} trials in each; margin {} %",
         found.a,
         found.b,
-        points(found.margin_percent)
+        points(found.head.margin_percent)
     )
 }
 
@@ -89,7 +89,7 @@ fn facts(found: &RebootOutcome) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use record::{ArmFact, Better, BootSummary, ComparisonRow};
+    use record::{ArmFact, Better, BootSummary, ComparisonRow, DocumentHead};
     use stats::Interval;
     use unicode_width::UnicodeWidthStr;
 
@@ -146,9 +146,17 @@ mod tests {
     fn outcome() -> RebootOutcome {
         let ends = Interval { low: -68.0, high: -65.0 };
         RebootOutcome {
-            schema: 1,
+            head: DocumentHead {
+                schema: 1,
+                sentence: "mitigations=off makes system-call take 66.7 % less time".to_owned(),
+                notes: vec!["peak memory: left out, as it is nothing in some boots".to_owned()],
+                margin_percent: 1.0,
+                tool_version: "1".to_owned(),
+                started_utc: "2026-01-01T00:00:00Z".to_owned(),
+                seed: 42,
+                elapsed_s: None,
+            },
             phase: "finished".to_owned(),
-            sentence: "mitigations=off makes system-call take 66.7 % less time".to_owned(),
             a: "mitigations=auto".to_owned(),
             b: "mitigations=off\u{1b}[31m".to_owned(),
             subject: "probes".to_owned(),
@@ -174,14 +182,9 @@ mod tests {
                 a: "Mitigation: Retpolines".to_owned(),
                 b: "Vulnerable".to_owned(),
             }],
-            notes: vec!["peak memory: left out, as it is nothing in some boots".to_owned()],
             cautions: vec![
                 "1 boots with nosmt ended before their last trial and were measured anew".to_owned(),
             ],
-            margin_percent: 1.0,
-            tool_version: "1".to_owned(),
-            started_utc: "2026-01-01T00:00:00Z".to_owned(),
-            seed: 42,
         }
     }
 
@@ -208,7 +211,8 @@ mod tests {
 
     #[test]
     fn an_experiment_under_way_shows_its_boots_and_none_of_their_values() {
-        let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..outcome() };
+        let mut running = RebootOutcome { phase: "running".to_owned(), ..outcome() };
+        running.head.sentence.clear();
         let page = reboots_page(&running);
         let csv: String = page.csv().into_iter().map(|(_, csv)| csv).collect();
         for text in [page.terminal(Terminal::default(), true), page.markdown(true), csv] {

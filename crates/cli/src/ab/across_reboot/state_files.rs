@@ -7,8 +7,8 @@ use std::{env, fs, io};
 
 use anyhow::Context;
 use experiments::ab::across_reboot::journal::{Journal, SEALED};
-use experiments::ab::across_reboot::unit::{UNIT_FOLDER, UNIT_NAME, WANTS_FOLDER, unit_text};
-use experiments::ab::across_reboot::visit::{Found, find};
+use experiments::ab::across_reboot::visit::{StoredState, find};
+use experiments::systemd_units::{REBOOT_UNIT, UNIT_FOLDER, WANTS_FOLDER, unit_text};
 use host::live::{effective_root, write_atomically};
 use host::state_folder::LIVE_STATE;
 use host::{Lock, LockError, Root, StateFolder, ensure_trusted, live};
@@ -52,7 +52,7 @@ impl JournalFolder {
         })
     }
 
-    pub(super) fn find(&self) -> anyhow::Result<Found> {
+    pub(super) fn find(&self) -> anyhow::Result<StoredState> {
         find(&mut self.folder.clone()).with_context(|| {
             format!("cannot read {}; choose another folder with --state DIR", self.journal_path().display())
         })
@@ -61,13 +61,13 @@ impl JournalFolder {
     /// The experiment that is set up.
     pub(super) fn journal(&self) -> anyhow::Result<Box<Journal>> {
         match self.find()? {
-            Found::Journal(journal) => Ok(journal),
-            Found::Nothing => anyhow::bail!(
+            StoredState::Journal(journal) => Ok(journal),
+            StoredState::Nothing => anyhow::bail!(
                 "no experiment across reboots is set up in {}; begin one with sidestep ab --across-reboot, or name its \
                  folder with --state DIR",
                 self.folder.path().display()
             ),
-            Found::Damaged(damaged) => anyhow::bail!(
+            StoredState::Damaged(damaged) => anyhow::bail!(
                 "{}: {damaged}; sidestep ab --abandon sets it aside and keeps it",
                 self.journal_path().display()
             ),
@@ -128,7 +128,7 @@ impl UnitFile {
     pub(super) fn of(folder: Option<&Path>) -> Self {
         let is_live = folder.is_none();
         let folder = folder.unwrap_or(Path::new(UNIT_FOLDER));
-        Self { file: folder.join(UNIT_NAME), link: folder.join(WANTS_FOLDER).join(UNIT_NAME), is_live }
+        Self { file: folder.join(REBOOT_UNIT), link: folder.join(WANTS_FOLDER).join(REBOOT_UNIT), is_live }
     }
 
     /// Its text for this program and this place.
@@ -249,10 +249,10 @@ mod tests {
         unit.install(&text, &place).expect("writable");
         unit.install(&text, &place).expect("a second time changes nothing");
         assert!(unit.is_installed());
-        let through_link = fs::read_to_string(folder.path().join(WANTS_FOLDER).join(UNIT_NAME));
+        let through_link = fs::read_to_string(folder.path().join(WANTS_FOLDER).join(REBOOT_UNIT));
         assert_eq!(through_link.expect("the link leads to it"), text);
         assert!(unit.remove().expect("ours") && !unit.is_installed());
-        assert!(!folder.path().join(WANTS_FOLDER).join(UNIT_NAME).exists());
+        assert!(!folder.path().join(WANTS_FOLDER).join(REBOOT_UNIT).exists());
         fs::write(unit.path(), "[Unit]\nDescription=another\n").expect("writable");
         assert!(unit.install(&text, &place).is_err() && unit.remove().is_err());
         assert!(unit.path().exists());

@@ -134,9 +134,8 @@ pub(super) fn unit(text: &str, path: &str, state: &str, terminal: Terminal) -> S
 /// What is known, as far as it may be shown: an experiment under way shows no value, as whoever stops it for what it shows
 /// raises more false alarms than 5 %.
 pub(super) fn found(journal: &Journal) -> RebootOutcome {
-    let all = inference(journal);
+    let mut all = inference(journal);
     if journal.phase != Phase::Running {
-        let mut all = all;
         if journal.phase == Phase::Abandoned && journal.filled() > 0 {
             all.cautions.push(format!(
                 "given up after {} of {} boots: an experiment that is ended for what it shows raises more false alarms than \
@@ -148,18 +147,13 @@ pub(super) fn found(journal: &Journal) -> RebootOutcome {
         return all;
     }
     let boots = all.boots.into_iter().map(|boot| record::BootSummary { value: None, ..boot }).collect();
-    RebootOutcome {
-        sentence: format!(
-            "{} of {} boots are measured; what they show stands here after the last, so that it cannot influence when to stop",
-            journal.filled(),
-            journal.plan.boots()
-        ),
-        rows: Vec::new(),
-        controls: Vec::new(),
-        notes: Vec::new(),
-        boots,
-        ..all
-    }
+    all.head.sentence = format!(
+        "{} of {} boots are measured; what they show stands here after the last, so that it cannot influence when to stop",
+        journal.filled(),
+        journal.plan.boots()
+    );
+    all.head.notes.clear();
+    RebootOutcome { rows: Vec::new(), controls: Vec::new(), boots, ..all }
 }
 
 /// One document for plan and standing.

@@ -171,7 +171,7 @@ impl Condition {
         let words_apart = |one: &Self, two: &Self| {
             one.present.iter().any(|word| {
                 two.absent.iter().any(|absent| absent.forbids(word))
-                    || two.present.iter().any(|wanted| wanted.same_key(word) && !wanted.same(word))
+                    || two.present.iter().any(|required| required.same_key(word) && !required.same(word))
             })
         };
         words_apart(self, other) || words_apart(other, self)

@@ -5,14 +5,16 @@
 //! trials and boots lie apart is shown beside it. One boot against one is refused: nothing is known then of how far boots
 //! differ by themselves.
 
-use record::{ArmFact, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, RebootOutcome};
-use stats::{Arm, Comparison, Guard, guarded_passes, median, median_absolute_deviation, two_levels};
+use record::{ArmFact, BootRow, BootSummary, ComparisonRow, DocumentHead, REBOOTS_SCHEMA, RebootOutcome};
+use stats::text::points_in_words;
+use stats::{Arm, Comparison, Guard, Verdict, guarded_passes, median, median_absolute_deviation, two_levels};
 
 use super::facts::{BootFacts, unsteady};
-use super::journal::{BootTrial, Fate, Journal, JournalRow, Phase, Visit, letter};
+use super::journal::{BootTrial, Fate, Journal, Phase, Visit, letter};
 use super::plan::FEWEST_BOOTS;
-use super::sentence::{headline, sentence};
 use crate::ab::judged_rows::{Sides, as_cost, draft, judge, percent};
+use crate::ab::sentence::{Further, HEADLINES_OF_PROGRAM, change, of_toggle, subject as subject_named};
+use crate::ab::subject::KeptRow;
 
 /// A control further from the median boot than so many deviations is told.
 const FAR_IN_DEVIATIONS: f64 = 5.0;
@@ -38,7 +40,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     let boots: Vec<Boot<'_>> = journal.counted().map(|visit| boot(visit, journal)).collect();
     let mut notes = Vec::new();
     let mut of_family = |is_control: bool| {
-        let family: Vec<(usize, &JournalRow)> =
+        let family: Vec<(usize, &KeptRow)> =
             journal.rows.iter().enumerate().filter(|(_, row)| row.control == is_control).collect();
         judged(&family, &boots, journal, &mut notes)
     };
@@ -47,14 +49,22 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     let facts: Vec<(Arm, &BootFacts)> = boots.iter().map(|boot| (boot.visit.arm, &boot.visit.boot)).collect();
     let unsteady = unsteady(&facts, &journal.conditions);
     let mut found = RebootOutcome {
-        schema: REBOOTS_SCHEMA,
+        head: DocumentHead {
+            schema: REBOOTS_SCHEMA,
+            sentence: String::new(),
+            notes,
+            margin_percent: 100.0 * journal.plan.margin,
+            tool_version: journal.tool_version.clone(),
+            started_utc: journal.begun_utc.clone(),
+            seed: journal.plan.seed,
+            elapsed_s: None,
+        },
         phase: match journal.phase {
             Phase::Running => "running",
             Phase::Finished => "finished",
             Phase::Abandoned => "abandoned",
         }
         .to_owned(),
-        sentence: String::new(),
         a: journal.conditions.a.name(),
         b: journal.conditions.b.name(),
         subject: subject(journal),
@@ -66,13 +76,8 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
         boots: summaries(journal, &boots),
         differs_with_arm: unsteady.between.into_iter().map(|(fact, [a, b])| ArmFact { fact, a, b }).collect(),
         cautions: Vec::new(),
-        notes,
-        margin_percent: 100.0 * journal.plan.margin,
-        tool_version: journal.tool_version.clone(),
-        started_utc: journal.begun_utc.clone(),
-        seed: journal.plan.seed,
     };
-    found.sentence = sentence(&found, headline(&found.rows));
+    found.head.sentence = sentence(&found, headline(&found.rows));
     let within = unsteady.within.into_iter().map(|(fact, values)| {
         format!(
             "{fact} changed from boot to boot within an arm ({}): the boots differ in more than the arm",
@@ -81,7 +86,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
     });
     found.cautions = of_plan(journal, &found).into_iter().chain(within).collect();
     let moved = moved_controls(&found);
-    found.notes.extend(moved);
+    found.head.notes.extend(moved);
     found
 }
 
@@ -118,7 +123,7 @@ fn kept(visit: &Visit, journal: &Journal) -> Vec<bool> {
 
 /// Rows of one family, with verdicts.
 fn judged(
-    family: &[(usize, &JournalRow)],
+    family: &[(usize, &KeptRow)],
     boots: &[Boot<'_>],
     journal: &Journal,
     notes: &mut Vec<String>,
@@ -245,15 +250,79 @@ fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
 /// Controls that moved beyond the margin.
 fn moved_controls(found: &RebootOutcome) -> Vec<String> {
     let has_moved = |control: &&BootRow| {
-        control.row.change_percent.abs() > found.margin_percent
+        control.row.change_percent.abs() > found.head.margin_percent
             && control.row.interval.is_some_and(|interval| !interval.contains(0.0))
     };
-    let told = |control: &BootRow| {
+    let described = |control: &BootRow| {
         format!(
             "the control {} moved by {:+.1} %: the core ran at another speed, by the arm or by itself, and other rows may \
              have moved for that reason",
             control.row.name, control.row.change_percent
         )
     };
-    found.controls.iter().filter(has_moved).map(told).collect()
+    found.controls.iter().filter(has_moved).map(described).collect()
+}
+
+/// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first with one, or
+/// the first.
+fn headline(rows: &[BootRow]) -> Option<&BootRow> {
+    let is_known = |row: &&BootRow| row.row.verdict != Verdict::Inconclusive;
+    let is_candidate =
+        |row: &&BootRow| row.row.group != "program" || HEADLINES_OF_PROGRAM.contains(&row.row.name.as_str());
+    rows.iter().filter(is_candidate).find(is_known).or(rows.first())
+}
+
+/// What was found.
+fn sentence(found: &RebootOutcome, row: Option<&BootRow>) -> String {
+    let [a, b] = found.boots_counted;
+    let Some(row) = row.filter(|_| a > 0 && b > 0) else { return nothing(found) };
+    // A boot of which every trial was set aside counts and has no value.
+    let [a, b] = row.row.samples;
+    let (name, size) = (&row.row.name, change(&row.row));
+    let boots =
+        if a == 1 && b == 1 { "one boot against one".to_owned() } else { format!("{a} boots against {b}") };
+    let finding = if a == 1 && b == 1 {
+        format!(
+            "no inference is possible from one boot against one: {name} differed by {size}, and boots differ by themselves; \
+             {FEWEST_BOOTS} boots of each carry an interval"
+        )
+    } else if row.row.interval.is_none() {
+        let required = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);
+        format!(
+            "{boots} carry no interval at 95 %: {name} differed by {size}; {required} more boots of each would"
+        )
+    } else {
+        format!("{} ({boots})", known(row, found))
+    };
+    [Some(finding), controls(found), spread(row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn known(row: &BootRow, found: &RebootOutcome) -> String {
+    let called = if row.row.group == "program" { "this program" } else { "" };
+    of_toggle(&row.row, &found.b, &subject_named(called, &row.row.name), Further::BOOTS)
+}
+
+fn nothing(found: &RebootOutcome) -> String {
+    let [a, b] = found.boots_counted;
+    match (a, b) {
+        (0, 0) => "no boot counts yet, so nothing is known".to_owned(),
+        (0, _) => format!("no boot of A counts yet ({}), so nothing is known", found.a),
+        (_, 0) => format!("no boot of B counts yet ({}), so nothing is known", found.b),
+        _ => "nothing was measured in all boots, so there is nothing to compare".to_owned(),
+    }
+}
+
+fn controls(found: &RebootOutcome) -> Option<String> {
+    let size = |row: &&BootRow| row.row.change_percent.abs();
+    let moved = found.controls.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    Some(format!("the control moved {}", change(&moved.row)))
+}
+
+fn spread(row: &BootRow) -> Option<String> {
+    let (within, between) = (row.within_percent?, row.between_percent?);
+    Some(format!(
+        "boots lie {} % apart, trials within a boot {} %",
+        points_in_words(between),
+        points_in_words(within)
+    ))
 }

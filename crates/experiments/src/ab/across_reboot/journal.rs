@@ -15,14 +15,13 @@
 //! random order is what keeps drift, and hopes, out of the difference. It costs one more boot.
 
 use host::{Damaged, SealedFile};
-use record::Better;
 use serde::{Deserialize, Serialize};
 use stats::Arm;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
 use super::plan::Plan;
-use crate::ab::subject::{RowSpec, Trial};
+use crate::ab::subject::{KeptRow, RowSpec, Trial};
 
 /// What the journal is sealed as, in the state folder.
 pub const SEALED: SealedFile =
@@ -45,7 +44,7 @@ pub struct Journal {
     /// What is measured in each boot.
     pub work: Work,
     /// What each trial measures, in the order of its values.
-    pub rows: Vec<JournalRow>,
+    pub rows: Vec<KeptRow>,
     /// What is watched beside the trials, in the order of their readings.
     pub guards: Vec<JournalGuard>,
     /// The boot in which it was set up: a warm-up that counts for nothing.
@@ -78,29 +77,6 @@ pub struct Work {
     pub ignore_failure: bool,
     /// The CPU.
     pub cpu: Option<u32>,
-}
-
-/// One thing that every trial measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JournalRow {
-    /// What it is called.
-    pub name: String,
-    /// `probe`, `control` or `program`.
-    pub group: String,
-    /// Unit of its values.
-    pub unit: String,
-    /// Which direction is the good one.
-    pub better: Better,
-    /// True if what is compared should not touch it.
-    pub control: bool,
-}
-
-impl From<&RowSpec> for JournalRow {
-    fn from(spec: &RowSpec) -> Self {
-        let RowSpec { name, group, unit, better, .. } = spec.clone();
-        Self { name, group, unit, better, control: spec.is_control() }
-    }
 }
 
 /// One thing watched beside the trials.
@@ -289,14 +265,14 @@ impl Journal {
         for visit in self.visits.iter_mut().filter(|visit| visit.fate == Fate::Measuring) {
             visit.fate = Fate::CutShort;
         }
-        let wanted = self.conditions.of(arm);
-        let departure = wanted.departure(&boot.command_line);
+        let required = self.conditions.of(arm);
+        let departure = required.departure(&boot.command_line);
         let why = format!("its command line {departure}");
         let judged = if departure.is_none() {
             Ok(())
         } else {
             let what = self.what_to_do(arm, &boot.command_line);
-            Err(Refusal::NotOfArm { name: wanted.name(), why: why.clone(), what })
+            Err(Refusal::NotOfArm { name: required.name(), why: why.clone(), what })
         };
         let fate = if judged.is_ok() { Fate::Measuring } else { Fate::NotOfArm(why) };
         let visit = Visit {
@@ -323,16 +299,16 @@ impl Journal {
 
     /// Adds one trial to a visit, and closes it with the last.
     pub fn append(&mut self, index: usize, trial: BootTrial) {
-        let wanted = self.plan.trials;
+        let required = self.plan.trials;
         let visit = &mut self.visits[index];
         assert!(visit.fate == Fate::Measuring, "a boot that is closed takes no trial");
         visit.trials.push(trial);
-        if visit.trials.len() >= wanted {
+        if visit.trials.len() >= required {
             let failed: Vec<&String> =
                 visit.trials.iter().filter_map(|trial| trial.failure.as_ref()).collect();
             visit.fate = match failed.first() {
-                Some(example) if failed.len() as f64 > FAILED_SHARE_MAX * wanted as f64 => {
-                    Fate::Failed(format!("{} of {wanted} trials failed: {example}", failed.len()))
+                Some(example) if failed.len() as f64 > FAILED_SHARE_MAX * required as f64 => {
+                    Fate::Failed(format!("{} of {required} trials failed: {example}", failed.len()))
                 }
                 _ => Fate::Counted,
             };
@@ -380,9 +356,9 @@ pub fn letter(arm: Arm) -> &'static str {
 }
 
 /// A trial of `rows`, which a subject of today may have in another order, or not at all.
-pub fn boot_trial(rows: &[JournalRow], specs: &[RowSpec], trial: &Trial) -> BootTrial {
+pub fn boot_trial(rows: &[KeptRow], specs: &[RowSpec], trial: &Trial) -> BootTrial {
     let finite = |value: &f64| Some(*value).filter(|value| value.is_finite());
-    let value = |row: &JournalRow| {
+    let value = |row: &KeptRow| {
         let index = specs.iter().position(|spec| spec.name == row.name && spec.unit == row.unit)?;
         trial.values.get(index).and_then(finite)
     };

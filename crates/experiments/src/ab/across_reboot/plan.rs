@@ -31,15 +31,15 @@ pub struct Plan {
     pub settle_s: f64,
 }
 
-/// The order of `boots` boots of each arm: quads ABBA or BAAB at random, and a pair AB or BA for an odd number.
+/// The order of `boots` boots of each arm: blocks ABBA or BAAB at random, and a pair AB or BA for an odd number.
 ///
-/// Within a quad a straight drift of the machine cancels, and neighbours of one arm need no change between them. Boots
+/// Within a block a straight drift of the machine cancels, and neighbours of one arm need no change between them. Boots
 /// that can be exchanged make the rank-sum test exact under any order; drift makes it cautious under this one.
 pub fn order(boots: usize, seed: u64) -> Vec<Arm> {
     let mut random = Random::new(seed);
-    let quads = random_quads(boots / 2, &mut random);
+    let blocks = random_quads(boots / 2, &mut random);
     let pair = random_pairs(boots % 2, &mut random);
-    if random.bool() { [pair, quads].concat() } else { [quads, pair].concat() }
+    if random.bool() { [pair, blocks].concat() } else { [blocks, pair].concat() }
 }
 
 impl Plan {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_order_is_balanced_and_straight_drift_cancels_in_its_quads() {
+    fn every_order_is_balanced_and_straight_drift_cancels_in_its_blocks() {
         for boots in 1..=MOST_BOOTS {
             for seed in 0..20 {
                 let order = order(boots, seed);

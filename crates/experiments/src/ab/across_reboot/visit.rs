@@ -1,4 +1,7 @@
 //! Setting an experiment up, and measuring one boot: each step is in the journal before the next begins.
+//!
+//! A machine that has just booted is not measured before it is quiet: services start late, and every boot should be measured at about
+//! the same age.
 
 use std::io;
 
@@ -7,15 +10,13 @@ use stats::Cell;
 
 use super::condition::Conditions;
 use super::facts::BootFacts;
-use super::journal::{
-    BootTrial, Journal, JournalGuard, JournalRow, Phase, Refusal, SEALED, SetUp, Work, boot_trial,
-};
+use super::journal::{BootTrial, Journal, JournalGuard, Phase, Refusal, SEALED, SetUp, Work, boot_trial};
 use super::plan::Plan;
-use crate::ab::subject::{RowSpec, Subject};
+use crate::ab::subject::{KeptRow, RowSpec, Subject};
 
 /// What lies in the state folder.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum StoredState {
     /// Nothing.
     Nothing,
     /// An experiment, running or over.
@@ -74,18 +75,18 @@ pub enum Measured {
 /// Who is told how far it is.
 pub trait Standing {
     /// Trials taken in this boot.
-    fn trials(&mut self, done: usize, wanted: usize);
+    fn trials(&mut self, done: usize, required: usize);
 }
 
 /// Reads what lies there.
 ///
 /// # Errors
 /// What the disk said.
-pub fn find(disk: &mut impl Disk) -> io::Result<Found> {
+pub fn find(disk: &mut impl Disk) -> io::Result<StoredState> {
     Ok(match SEALED.load(disk)?.map(|bytes| Journal::of_bytes(&bytes)) {
-        None => Found::Nothing,
-        Some(Ok(journal)) => Found::Journal(Box::new(journal)),
-        Some(Err(damaged)) => Found::Damaged(damaged),
+        None => StoredState::Nothing,
+        Some(Ok(journal)) => StoredState::Journal(Box::new(journal)),
+        Some(Err(damaged)) => StoredState::Damaged(damaged),
     })
 }
 
@@ -115,13 +116,13 @@ pub enum GivenUp {
 pub fn abandon(disk: &mut impl Disk) -> io::Result<GivenUp> {
     SEALED.clear_unfinished(disk)?;
     Ok(match find(disk)? {
-        Found::Nothing => GivenUp::Nothing,
-        Found::Journal(mut journal) => {
+        StoredState::Nothing => GivenUp::Nothing,
+        StoredState::Journal(mut journal) => {
             journal.abandon();
             store(disk, &journal)?;
             GivenUp::Kept(journal)
         }
-        Found::Damaged(damaged) => GivenUp::SetAside(SEALED.set_aside(disk, "damaged")?, damaged),
+        StoredState::Damaged(damaged) => GivenUp::SetAside(SEALED.set_aside(disk, "damaged")?, damaged),
     })
 }
 
@@ -148,13 +149,13 @@ pub struct Intent {
 /// `UnderWay`, `Damaged`, or what the disk said.
 pub fn may_begin<E>(disk: &mut impl Disk) -> Result<(), VisitError<E>> {
     match find(disk)? {
-        Found::Damaged(damaged) => Err(damaged.into()),
-        Found::Journal(journal) if journal.phase == Phase::Running => Err(VisitError::UnderWay {
+        StoredState::Damaged(damaged) => Err(damaged.into()),
+        StoredState::Journal(journal) if journal.phase == Phase::Running => Err(VisitError::UnderWay {
             begun_utc: journal.begun_utc.clone(),
             filled: journal.filled(),
             boots: journal.plan.boots(),
         }),
-        Found::Journal(_) | Found::Nothing => Ok(()),
+        StoredState::Journal(_) | StoredState::Nothing => Ok(()),
     }
 }
 
@@ -171,7 +172,7 @@ pub fn set_up<S: Subject>(
     SEALED.clear_unfinished(disk)?;
     may_begin(disk)?;
     let specs = subject.rows();
-    let rows: Vec<JournalRow> = specs.iter().map(JournalRow::from).collect();
+    let rows: Vec<KeptRow> = specs.iter().map(KeptRow::from).collect();
     let begun_s = subject.elapsed_s();
     let mut trials = Vec::new();
     for done in 1..=intent.plan.trials {
@@ -197,7 +198,7 @@ pub fn set_up<S: Subject>(
         phase: Phase::Running,
     };
     // One that is over makes room, and keeps all it holds.
-    if matches!(find(disk)?, Found::Journal(_)) {
+    if matches!(find(disk)?, StoredState::Journal(_)) {
         SEALED.set_aside(disk, "over")?;
     }
     store(disk, &journal)?;
@@ -207,7 +208,7 @@ pub fn set_up<S: Subject>(
 /// `None` after a signal: a trial that it hit is thrown away.
 fn one_trial<S: Subject>(
     subject: &mut S,
-    rows: &[JournalRow],
+    rows: &[KeptRow],
     specs: &[RowSpec],
 ) -> Result<Option<BootTrial>, VisitError<S::Error>> {
     if subject.must_stop() {
@@ -249,18 +250,99 @@ pub fn measure<S: Subject>(
     standing: &mut dyn Standing,
 ) -> Result<Measured, VisitError<S::Error>> {
     let specs = subject.rows();
-    let has = |row: &&JournalRow| specs.iter().any(|spec| spec.name == row.name && spec.unit == row.unit);
+    let has = |row: &&KeptRow| specs.iter().any(|spec| spec.name == row.name && spec.unit == row.unit);
     if let Some(row) = journal.rows.iter().find(|row| !has(row)) {
         return Err(VisitError::RowMissing(row.name.clone()));
     }
-    let wanted = journal.plan.trials;
-    while journal.visits[index].trials.len() < wanted {
+    let required = journal.plan.trials;
+    while journal.visits[index].trials.len() < required {
         let Some(trial) = one_trial(subject, &journal.rows, &specs)? else {
             return Ok(Measured::Interrupted);
         };
         journal.append(index, trial);
         store(disk, journal)?;
-        standing.trials(journal.visits[index].trials.len(), wanted);
+        standing.trials(journal.visits[index].trials.len(), required);
     }
     Ok(if journal.phase == Phase::Finished { Measured::Last } else { Measured::Boot })
+}
+
+/// No boot is measured before it is this old, so that all are of like age. Source: our choice; most services have
+/// started by then.
+pub const UPTIME_LEAST_S: f64 = 60.0;
+/// How long the machine is watched for one reading.
+pub const LOOK_S: f64 = 2.0;
+/// So many readings in a row have to be quiet.
+pub const QUIET_LOOKS: usize = 3;
+/// A reading is quiet if others used at most this share of one CPU.
+pub const BUSY_CPUS_MAX: f64 = 0.1;
+/// How long it is waited for unless asked otherwise.
+pub const PATIENCE_S: f64 = 120.0;
+
+/// What was seen of the machine since it was first looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Settling {
+    quiet_looks: usize,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Look again.
+    Wait,
+    /// It is quiet.
+    Settled,
+    /// It did not within the time allowed; it is measured all the same, and that is noted.
+    Unsettled,
+}
+
+/// One reading.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Age of the boot; `None` where the kernel does not say.
+    pub uptime_s: Option<f64>,
+    /// Seconds since the first look.
+    pub waited_s: f64,
+    /// CPUs that others kept busy since the last look.
+    pub busy_cpus: f64,
+}
+
+impl Settling {
+    /// Takes a reading in. A boot is waited for until it is old enough whatever the patience.
+    pub fn look(&mut self, look: &Look, patience_s: f64) -> Next {
+        let is_quiet = look.busy_cpus <= BUSY_CPUS_MAX;
+        self.quiet_looks = if is_quiet { self.quiet_looks + 1 } else { 0 };
+        if look.uptime_s.is_some_and(|uptime_s| uptime_s < UPTIME_LEAST_S) {
+            Next::Wait
+        } else if self.quiet_looks >= QUIET_LOOKS {
+            Next::Settled
+        } else if look.waited_s >= patience_s {
+            Next::Unsettled
+        } else {
+            Next::Wait
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(busy: &[f64], uptime_s: f64) -> Vec<Next> {
+        let mut settling = Settling::default();
+        let look = |(index, busy_cpus): (usize, &f64)| {
+            let waited_s = (index + 1) as f64 * LOOK_S;
+            let look = Look { uptime_s: Some(uptime_s + waited_s), waited_s, busy_cpus: *busy_cpus };
+            settling.look(&look, 12.0)
+        };
+        busy.iter().enumerate().map(look).collect()
+    }
+
+    #[test]
+    fn three_quiet_looks_in_a_row_settle_and_an_unsettled_machine_is_not_waited_for_for_ever() {
+        use Next::{Settled, Unsettled, Wait};
+        assert_eq!(run(&[0.0, 0.1, 0.0], 100.0), [Wait, Wait, Settled]);
+        assert_eq!(run(&[0.0, 0.0, 0.5, 0.0, 0.0, 0.0], 100.0), [Wait, Wait, Wait, Wait, Wait, Settled]);
+        assert_eq!(run(&[1.0; 6], 100.0), [Wait, Wait, Wait, Wait, Wait, Unsettled]);
+        assert_eq!(run(&[0.0; 3], 0.0), [Wait, Wait, Wait]);
+    }
 }

@@ -3,8 +3,7 @@
 use record::Better;
 use roxmltree::{Document, Node};
 
-use super::test_list::{Heading, TestList};
-use super::{Configuration, ImportError};
+use super::{Configuration, Heading, ImportError, TestList};
 use crate::compare::{Fact, SourceKind, Weight};
 
 /// Elements may be nested this deep; composites have six levels. The parser walks them by recursion.

@@ -5,7 +5,7 @@ use record::{IdleGaps, SharedAmount, SharingMatrix};
 
 use probes::cores::handover::Handover;
 
-use super::super::cpu_slots::two_by_two;
+use super::super::arrangement::tests::two_by_two;
 use super::super::thread_table::Key;
 use super::*;
 
@@ -214,9 +214,9 @@ fn threads_near_each_other_lose_what_the_check_up_measured_of_their_classes() {
 
 #[test]
 fn what_is_not_known_is_said() {
-    let check = |found: Result<Prediction, String>, told: &str| {
-        let error = found.expect_err(told);
-        assert!(error.contains(told), "{error}");
+    let check = |found: Result<Prediction, String>, described: &str| {
+        let error = found.expect_err(described);
+        assert!(error.contains(described), "{error}");
     };
     check(predict(&[0.3, 0.3], None), "for what is not known (its threads could not be watched)");
     let without_wakes = Sharing {

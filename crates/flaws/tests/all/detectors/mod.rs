@@ -1,9 +1,7 @@
 //! Every detector of the catalogue on and off: the kernel's words, register bits, microcode, time, and what leaves doubt.
 
 mod arm;
-mod doubt;
 mod evidence;
 mod kernel_words;
 mod register_bits;
-mod time;
 mod whole;

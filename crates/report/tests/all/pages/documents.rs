@@ -43,7 +43,8 @@ pub(super) fn verdicts() -> Vec<FlawVerdict> {
 pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let experiment: ExperimentOutcome = saved!("experiment");
     let reboots: RebootOutcome = saved!("reboots");
-    let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..reboots.clone() };
+    let mut running = RebootOutcome { phase: "running".to_owned(), ..reboots.clone() };
+    running.head.sentence.clear();
     let place: PlaceOutcome = saved!("place");
     let guard: GuardOutcome = saved!("guard");
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];

@@ -1,12 +1,12 @@
-//! The systemd unit that resumes an experiment after each boot.
+//! The units of systemd: one that resumes an experiment after each boot, and a service with a timer that check once a day.
 //!
-//! It says no more than "resume": what is run stands in the journal, so no word of the user is ever read by systemd or a
-//! shell. Sources: systemd.service(5), systemd.syntax(7), systemd.unit(5).
+//! The first says no more than "resume": what is run stands in the journal, so no word of the user is ever read by systemd or a
+//! shell. Sources: systemd.service(5), systemd.timer(5), systemd.syntax(7), systemd.unit(5).
 
 use std::path::{Path, PathBuf};
 
-/// Its name.
-pub const UNIT_NAME: &str = "sidestep-across-reboot.service";
+/// Name of the unit that resumes an experiment across reboots.
+pub const REBOOT_UNIT: &str = "sidestep-across-reboot.service";
 /// Where an administrator's units lie. Source: systemd.unit(5), "Unit File Load Path".
 pub const UNIT_FOLDER: &str = "/etc/systemd/system";
 /// The folder in it whose links start a unit with the system; what `systemctl enable` would make.
@@ -45,7 +45,7 @@ WantedBy=multi-user.target
 
 /// In double quotes, with all that systemd would read in it escaped: quotes, backslashes, specifiers. A dollar is refused:
 /// doubling it is right in an argument and wrong in the program's own path.
-pub(crate) fn quoted(path: &Path) -> Result<String, NotForUnit> {
+fn quoted(path: &Path) -> Result<String, NotForUnit> {
     let refused = || NotForUnit(path.to_owned());
     let text = path.to_str().ok_or_else(refused)?;
     if !path.is_absolute() || text.chars().any(|c| c.is_control() || c == '$') {
@@ -60,6 +60,44 @@ pub(crate) fn quoted(path: &Path) -> Result<String, NotForUnit> {
         }
     }
     Ok(quoted + "\"")
+}
+
+/// Name of service and timer, before the dot.
+pub const GUARD_UNIT: &str = "sidestep-guard";
+
+/// Both units, each after a comment that names its file: `program` is absolute, and metrics go to a file if one is named.
+///
+/// # Errors
+/// A path that systemd could not take.
+pub fn units_text(program: &Path, metrics: Option<&Path>) -> Result<String, NotForUnit> {
+    let program = quoted(program)?;
+    let metrics =
+        metrics.map(quoted).transpose()?.map_or_else(String::new, |file| format!(" --metrics-file {file}"));
+    Ok(format!(
+        "# {GUARD_UNIT}.service
+[Unit]
+Description=sidestep: whether this machine is as it was
+After=multi-user.target
+
+[Service]
+Type=oneshot
+ExecStart={program} guard check --gate{metrics}
+# A change ends the service as failed, which systemctl --failed lists.
+TimeoutStartSec=2min
+
+# {GUARD_UNIT}.timer
+[Unit]
+Description=sidestep: check this machine once a day
+
+[Timer]
+OnCalendar=daily
+RandomizedDelaySec=1h
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"
+    ))
 }
 
 #[cfg(test)]
@@ -100,5 +138,17 @@ WantedBy=multi-user.target
         ] {
             assert_eq!(quoted(Path::new(path)).ok().as_deref(), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn the_units_check_and_a_path_adds_no_word() {
+        let text =
+            units_text(Path::new("/opt/a b/sidestep"), Some(Path::new("/var/lib/m.prom"))).expect("plain");
+        assert!(text.contains(
+            "ExecStart=\"/opt/a b/sidestep\" guard check --gate --metrics-file \"/var/lib/m.prom\"\n"
+        ));
+        assert!(text.contains("OnCalendar=daily") && text.matches("[Unit]").count() == 2);
+        assert!(units_text(Path::new("relative"), None).is_err());
+        assert!(units_text(Path::new("/a"), Some(Path::new("/b\nExecStart=/bin/sh"))).is_err());
     }
 }
