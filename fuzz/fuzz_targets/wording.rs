@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use flaws::{Catalogue, spoken};
+use flaws::{Catalogue, sysfs_status};
 use fuzz::fuzz_target;
 
 static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
@@ -11,6 +11,6 @@ static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
 fuzz_target!(|text: &str| {
     let catalogue = CATALOGUE.get_or_init(flaws::catalogue);
     for flaw in &catalogue.flaws {
-        let _ = spoken(text, &flaw.wording);
+        let _ = sysfs_status(text, &flaw.wording);
     }
 });

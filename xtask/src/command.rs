@@ -38,7 +38,11 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     Test(steps::Arguments),
-    Tidy(tidy::Arguments),
+    /// The house rules alone
+    ///
+    /// Checks layers, circles of modules, file and function length, where `unsafe`, files and printing may stand, names, dead markers,
+    /// links, lengths, words and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
+    Tidy,
     /// Command lines against their transcripts
     ///
     /// Runs the transcripts of tests/cli against target/release/sidestep; build that first. UPDATE_EXPECT=1 rewrites them.
@@ -73,7 +77,7 @@ impl Task {
     fn run(self) -> anyhow::Result<Totals> {
         match self {
             Self::Test(arguments) => steps::run(&arguments),
-            Self::Tidy(arguments) => tidy::run(&arguments),
+            Self::Tidy => tidy::run(),
             Self::Golden => golden::run(),
             Self::Browser(arguments) => browser::run(&arguments),
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),

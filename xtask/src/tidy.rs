@@ -27,17 +27,6 @@ use crate::texts::texts;
 use crate::totals::Totals;
 use crate::{cargo, dependencies};
 
-/// The house rules alone
-///
-/// Checks layers, circles of modules, file and function length, where `unsafe`, files and printing may stand, names, dead markers, links,
-/// lengths, words and examples of documents, licences and the number of published crates. The same rules run in `cargo test`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Instead print all circles of modules: the uses that make them, known circles included
-    #[arg(long)]
-    circles: bool,
-}
-
 /// One breach of a house rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
@@ -76,6 +65,8 @@ pub const SOURCE_RULES: &[SourceRule] = &[
     ("code of one architecture stands in `arch`", placement::architectures),
     ("printing stands only in cli and xtask", placement::printing),
     ("modules are named by a noun of the field", words::module_names),
+    ("names have no retired word", words::retired_names),
+    ("comments and output speak in the words of the field", documents::phrases_in_code),
     ("nothing is left dead or undone", words::dead_markers),
     ("unwrap stands only in tests", words::unwraps),
 ];
@@ -95,6 +86,7 @@ pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
     let texts = texts(root)?;
     let mut found = layers::layers(&manifests(root)?);
     found.extend(documents::links(&texts, &|path| root.join(path).exists()));
+    found.extend(documents::files(&texts));
     found.extend(examples::examples(&texts));
     for (path, text) in &texts {
         found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(path, text)));
@@ -117,13 +109,7 @@ fn sources(texts: &[(String, String)]) -> Vec<Source> {
 ///
 /// # Errors
 /// The repository cannot be read.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    if arguments.circles {
-        for circle in circles::all(&sources(&texts(&cargo::root())?)) {
-            println!("{circle}");
-        }
-        return Ok(Totals::default());
-    }
+pub fn run() -> anyhow::Result<Totals> {
     let mut found = violations(&cargo::root())?;
     found.extend(too_many(published_crates()?.len()));
     let mut totals = dependencies::check()?;

@@ -272,7 +272,7 @@ fn is_settable(toggle: &dyn Toggle) -> bool {
 }
 
 /// A rehearsal that nobody kills ends by itself.
-const REHEARSAL: Duration = Duration::from_secs(600);
+const TRIAL: Duration = Duration::from_secs(600);
 
 /// Switches of one experiment: enough that most of its time is spent switched.
 const FLIPS: usize = 41;
@@ -303,7 +303,7 @@ fn rehearse(arguments: &RehearseArguments) -> anyhow::Result<Outcome> {
         let label = arguments.switches.join(" ");
         let intent = Intent { label: &label, states: &[a, b], kept: false };
         say("begin")?;
-        let mut hold = Hold::begin(&place, &intent, REHEARSAL)?;
+        let mut hold = Hold::begin(&place, &intent, TRIAL)?;
         say("journalled")?;
         for state in [b, a].into_iter().cycle().take(FLIPS) {
             hold.switch(state)?;

@@ -26,27 +26,27 @@ const COMMANDS: [&[&str]; 7] = [
 const NEED_THREADS: [&str; 2] = ["sockets", "ab"];
 
 /// The end of a command, which is killed if it does not come.
-fn ended(child: Child, told: &str) -> Output {
+fn ended(child: Child, reported: &str) -> Output {
     let process = child.id();
     let (end, ends) = mpsc::channel();
     thread::spawn(move || end.send(child.wait_with_output()));
     let Ok(output) = ends.recv_timeout(PATIENCE) else {
         Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill is there");
-        panic!("{told} hangs");
+        panic!("{reported} hangs");
     };
     output.expect("a child of ours")
 }
 
-fn check(output: &Output, told: &str) {
+fn check(output: &Output, reported: &str) {
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!errors.contains("panicked"), "{told}: {errors}");
-    assert!(output.status.code().is_some_and(|code| code <= 4), "{told}: {output:?}");
+    assert!(!errors.contains("panicked"), "{reported}: {errors}");
+    assert!(output.status.code().is_some_and(|code| code <= 4), "{reported}: {output:?}");
     if output.status.code() == Some(3) {
-        assert!(!errors.trim().is_empty(), "{told}: ends with 3 and does not say why");
+        assert!(!errors.trim().is_empty(), "{reported}: ends with 3 and does not say why");
     }
     if errors.contains("cannot start") {
-        assert_eq!(output.status.code(), Some(3), "{told}: {errors}");
-        assert!(errors.contains("Resource temporarily unavailable"), "{told}: {errors}");
+        assert_eq!(output.status.code(), Some(3), "{reported}: {errors}");
+        assert!(errors.contains("Resource temporarily unavailable"), "{reported}: {errors}");
     }
 }
 
@@ -94,19 +94,19 @@ fn a_control_group_without_room_for_threads_ends_every_command_with_words() {
             let join = format!("echo $$ > {}/cgroup.procs", group.0.display());
             let mut command =
                 after(&join, Path::new(env!("CARGO_BIN_EXE_sidestep")), arguments, state.path());
-            let told = format!("{arguments:?} with pids.max={tasks}");
-            let output = ended(command.spawn().expect("a shell"), &told);
-            check(&output, &told);
+            let reported = format!("{arguments:?} with pids.max={tasks}");
+            let output = ended(command.spawn().expect("a shell"), &reported);
+            check(&output, &reported);
             // Alone a command has no result, or lacks a part of it.
             if tasks == 1 && NEED_THREADS.contains(&arguments[0]) {
-                assert_eq!(output.status.code(), Some(3), "{told}: {output:?}");
+                assert_eq!(output.status.code(), Some(3), "{reported}: {output:?}");
             }
         }
     }
 }
 
 #[test]
-fn a_user_who_may_start_no_more_threads_is_told() {
+fn a_user_who_may_start_no_more_threads_is_reported() {
     /// The user `nobody`: root is not bound by its limit.
     const NOBODY: u32 = 65_534;
     let state = tempfile::tempdir().expect("a folder");
@@ -119,12 +119,12 @@ fn a_user_who_may_start_no_more_threads_is_told() {
     }
     for tasks in [0, 1] {
         for arguments in COMMANDS {
-            let told = format!("{arguments:?} with ulimit -u {tasks}");
+            let reported = format!("{arguments:?} with ulimit -u {tasks}");
             // The letter is another in dash.
             let limit = format!("{{ ulimit -u {tasks} || ulimit -p {tasks}; }} 2>/dev/null");
             let mut command = after(&limit, &binary, arguments, state.path());
             command.uid(NOBODY).gid(NOBODY);
-            check(&ended(command.spawn().expect("a shell"), &told), &told);
+            check(&ended(command.spawn().expect("a shell"), &reported), &reported);
         }
     }
 }

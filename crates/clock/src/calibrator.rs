@@ -7,7 +7,7 @@
 use crate::alignment::{Alignment, Belief, Change};
 use crate::bracket::{LOOKS, Look, shorter_half_together};
 use crate::discipline::{Bracket, Discipline, Policy, Verdict};
-use crate::disruption::{Disruption, Surroundings};
+use crate::disruption::{Disruption, SystemState};
 use crate::engine::{Engine, Instruments};
 use crate::slot::{SPAN_SHIFT, Segment};
 
@@ -66,7 +66,7 @@ pub struct Calibrator<'engine, I> {
     /// The CPUs that may be compared; the first is the reference.
     cpus: Vec<u32>,
     alignments: Vec<Alignment>,
-    surroundings: Surroundings,
+    system_state: SystemState,
     /// The first bracket of this calibration; none while nothing is calibrated.
     began_ns: Option<u64>,
     exchanged_ns: u64,
@@ -79,14 +79,14 @@ pub struct Calibrator<'engine, I> {
 impl<'engine, I: Instruments> Calibrator<'engine, I> {
     /// A calibrator that may use the given CPUs for comparisons; at least one.
     pub fn new(engine: &'engine Engine<I>, cpus: &[u32], timing: Timing) -> Self {
-        let surroundings = engine.instruments.surroundings();
+        let system_state = engine.instruments.system_state();
         let mut calibrator = Self {
             engine,
             timing,
             discipline: Discipline::new(POLICY),
             cpus: cpus.to_vec(),
             alignments: vec![Alignment::unknown(); engine.slots().len()],
-            surroundings,
+            system_state,
             began_ns: None,
             exchanged_ns: 0,
             failures: 0,
@@ -98,9 +98,9 @@ impl<'engine, I: Instruments> Calibrator<'engine, I> {
 
     /// One step; returns how long to wait for the next, in nanoseconds.
     pub fn step(&mut self) -> u64 {
-        let surroundings = self.engine.instruments.surroundings();
-        let disruption = self.surroundings.disruption(&surroundings);
-        self.surroundings = surroundings;
+        let system_state = self.engine.instruments.system_state();
+        let disruption = self.system_state.disruption(&system_state);
+        self.system_state = system_state;
         if let Some(disruption) = disruption {
             self.disrupt(disruption);
         }
@@ -193,7 +193,7 @@ impl<'engine, I: Instruments> Calibrator<'engine, I> {
     /// Whether the kernel vouches for a CPU, and nothing was found against it.
     fn is_trusted(&self, cpu: u32) -> bool {
         let is_sought = |alignment: &Alignment| alignment.belief == Belief::Seeking;
-        self.surroundings.kernel_trusts_counter() && !self.alignments.get(cpu as usize).is_none_or(is_sought)
+        self.system_state.kernel_trusts_counter() && !self.alignments.get(cpu as usize).is_none_or(is_sought)
     }
 
     /// Compares one CPU with the reference, if it is time for one.
@@ -234,10 +234,10 @@ impl<'engine, I: Instruments> Calibrator<'engine, I> {
 
     /// Whether times of all CPUs on which a reader can be are known.
     fn may_open(&self) -> bool {
-        let online = self.surroundings.online_cpus.as_deref().unwrap_or_default();
+        let online = self.system_state.online_cpus.as_deref().unwrap_or_default();
         let online = crate::platform::cpu_list(online);
         // A CPU that is sought may have given the brackets their ticks before it was suspected: they start anew.
-        (self.surroundings.kernel_trusts_counter() || !online.is_empty())
+        (self.system_state.kernel_trusts_counter() || !online.is_empty())
             && online.iter().all(|cpu| self.is_known(*cpu))
     }
 
@@ -253,7 +253,7 @@ impl<'engine, I: Instruments> Calibrator<'engine, I> {
             return None;
         }
         for (slot, alignment) in self.engine.slots().iter().zip(&self.alignments) {
-            if alignment.is_settled() || self.surroundings.kernel_trusts_counter() {
+            if alignment.is_settled() || self.system_state.kernel_trusts_counter() {
                 slot.publish(&localised(&segment, alignment, None)?);
             }
         }

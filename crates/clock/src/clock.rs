@@ -165,7 +165,7 @@ mod tests {
     use crate::stamper::Stamper;
 
     #[test]
-    fn a_mock_moves_when_it_is_told_to() {
+    fn a_mock_moves_when_it_is_asked_to() {
         let (clock, mock) = Clock::mock();
         let start = clock.now();
         mock.advance(Duration::from_millis(3));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_counter_that_can_be_used_the_kernels_time_is_taken_and_the_reason_told() {
+    fn without_a_counter_that_can_be_used_the_kernels_time_is_taken_and_the_reason_reported() {
         for (reason, source) in [
             (NoCounter::Denied(CounterDenied::Signals), Source::SystemCall),
             (NoCounter::Denied(CounterDenied::Absent), Source::Vdso),

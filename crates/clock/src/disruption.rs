@@ -34,7 +34,7 @@ impl Disruption {
 
 /// What is watched for a disruption.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Surroundings {
+pub struct SystemState {
     /// The kernel's clock source.
     pub clock_source: Option<String>,
     /// The CPUs that are online, as the kernel writes them.
@@ -45,7 +45,7 @@ pub struct Surroundings {
     pub vm_marker: Option<u64>,
 }
 
-impl Surroundings {
+impl SystemState {
     /// As they are now.
     pub fn look(kernel: KernelClock, vm_clock: Option<&VmClock>) -> Self {
         Self {
@@ -93,8 +93,8 @@ fn asleep_ns(kernel: KernelClock) -> i64 {
 mod tests {
     use super::*;
 
-    fn quiet() -> Surroundings {
-        Surroundings {
+    fn quiet() -> SystemState {
+        SystemState {
             clock_source: Some(crate::arch::CLOCK_SOURCE.into()),
             online_cpus: Some("0-3".into()),
             asleep_ns: 5_000_000_000,
@@ -106,12 +106,12 @@ mod tests {
     fn each_disruption_is_seen_and_noise_is_none() {
         for (later, expected) in [
             (quiet(), None),
-            (Surroundings { asleep_ns: 5_000_000_900, ..quiet() }, None),
-            (Surroundings { asleep_ns: 4_999_999_000, ..quiet() }, None),
-            (Surroundings { asleep_ns: 6_000_000_000, ..quiet() }, Some(Disruption::Suspend)),
-            (Surroundings { clock_source: Some("hpet".into()), ..quiet() }, Some(Disruption::ClockSource)),
-            (Surroundings { online_cpus: Some("0-2".into()), ..quiet() }, Some(Disruption::HotPlug)),
-            (Surroundings { vm_marker: Some(8), clock_source: None, ..quiet() }, Some(Disruption::VmClock)),
+            (SystemState { asleep_ns: 5_000_000_900, ..quiet() }, None),
+            (SystemState { asleep_ns: 4_999_999_000, ..quiet() }, None),
+            (SystemState { asleep_ns: 6_000_000_000, ..quiet() }, Some(Disruption::Suspend)),
+            (SystemState { clock_source: Some("hpet".into()), ..quiet() }, Some(Disruption::ClockSource)),
+            (SystemState { online_cpus: Some("0-2".into()), ..quiet() }, Some(Disruption::HotPlug)),
+            (SystemState { vm_marker: Some(8), clock_source: None, ..quiet() }, Some(Disruption::VmClock)),
         ] {
             assert_eq!(quiet().disruption(&later), expected, "{later:?}");
         }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn this_machine_did_not_sleep_between_two_looks() {
-        let look = || Surroundings::look(KernelClock::Vdso, None).asleep_ns;
+        let look = || SystemState::look(KernelClock::Vdso, None).asleep_ns;
         let (first, second) = (look(), look());
         assert!(second - first < SLEEP_NS_LEAST);
     }

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::disruption::{Disruption, Surroundings};
+use crate::disruption::{Disruption, SystemState};
 use crate::exchange::Exchanged;
 use crate::slot::{Place, Slot};
 use crate::stamp::Stamp;
@@ -29,7 +29,7 @@ pub trait Instruments: Send + Sync {
     /// The counters of two CPUs compared; `None` if they did not run at the same time or may not be used.
     fn exchange(&self, reference: u32, cpu: u32) -> Option<Exchanged>;
     /// What is watched for a disruption.
-    fn surroundings(&self) -> Surroundings;
+    fn system_state(&self) -> SystemState;
 }
 
 /// Where times come from at the moment.

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::calibrator::{Calibrator, Timing};
-use crate::disruption::Surroundings;
+use crate::disruption::SystemState;
 use crate::engine::{Engine, Instruments};
 use crate::exchange::{Exchange, ExchangeLimits, Exchanged, Side};
 use crate::fault::FaultedCounter;
@@ -72,8 +72,8 @@ impl Instruments for Hardware {
         pinned_exchange(&self.counter, reference, cpu, &|| self.stamper.stamp().cpu)
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings::look(self.kernel, self.vm_clock.as_ref())
+    fn system_state(&self) -> SystemState {
+        SystemState::look(self.kernel, self.vm_clock.as_ref())
     }
 }
 
@@ -167,7 +167,7 @@ impl Instruments for FaultedHardware {
         pinned_exchange(&self.counter, reference, cpu, &|| self.hardware.stamp().cpu)
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings { clock_source: Some("faulted".into()), ..self.hardware.surroundings() }
+    fn system_state(&self) -> SystemState {
+        SystemState { clock_source: Some("faulted".into()), ..self.hardware.system_state() }
     }
 }

@@ -123,7 +123,7 @@ pub struct Ordered {
 }
 
 impl Ordered {
-    /// Whether this was certainly taken after `other`, on whatever CPUs. Where neither is after the other, nobody knows.
+    /// Whether this was certainly taken after `other`, on whatever CPUs. Where neither is after the other, it is unknown.
     ///
     /// Threads that talk through memory need no boundary: what a thread reads after it has seen a stamp is not below it.
     pub fn after(&self, other: &Self) -> bool {

@@ -54,7 +54,7 @@ pub use alignment::{Alignment, Belief, Change, Correction};
 pub use calibrator::{Calibrator, Timing};
 pub use clock::Clock;
 pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
-pub use disruption::{Disruption, Surroundings};
+pub use disruption::{Disruption, SystemState};
 pub use engine::{Engine, Instruments, Source};
 pub use exchange::{Bound, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, Side, SideView};
 pub use fault::{Fault, FaultSchedule, FaultedCounter};

@@ -117,7 +117,7 @@ pub(crate) fn confine(cpus: &[u32]) -> bool {
         // SAFETY: the CPU is below the size of the set.
         unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     }
-    // SAFETY: 0 is the calling thread; the set is valid and its size is told.
+    // SAFETY: 0 is the calling thread; the set is valid and its size is given.
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) == 0 }
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn confine(cpus: &[u32]) -> bool {
 pub fn allowed_cpus() -> Vec<u32> {
     // SAFETY: as in `confine`.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: 0 is the calling thread; the set is valid and its size is told.
+    // SAFETY: 0 is the calling thread; the set is valid and its size is given.
     let status = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
     if status != 0 {
         return vec![];

@@ -75,7 +75,7 @@ fn now_ns_at_first() -> u64 {
     }
     let kernel = match made {
         Some(Err(reason)) => KernelClock::without(reason),
-        // Nobody knows yet whether the counter, which the page of code reads, raises signals.
+        // It is unknown yet whether the counter, which the page of code reads, raises signals.
         _ => KernelClock::SystemCall,
     };
     let ns = kernel.read_ns(Timescale::MonotonicRaw);

@@ -42,7 +42,7 @@ pub trait CounterSource: Sync {
     fn enter(&mut self, _cpu: u32, _regime: Regime) {}
 }
 
-/// Batches of reads from which the steps of a counter are told.
+/// Batches of reads from which the steps of a counter are determined.
 const BATCHES_FOR_RESOLUTION: usize = 21;
 /// Reads of a batch: a few differences that have no other divisor would do.
 const READS_OF_BATCH: usize = 100;

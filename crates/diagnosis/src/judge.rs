@@ -372,7 +372,7 @@ mod tests {
         (
             "size of L2: it ends between 512 KiB and 2 MiB, and blocks of 1 MiB there are in several states",
             |record| {
-                // Once seen: 2.69 MiB as found, and a finding beside it that nobody knows.
+                // Once seen: 2.69 MiB as found, and a finding beside it that says "unknown".
                 record.levels.caches[1].claimed_bytes = Some(Bytes(2 << 20));
                 record.levels.caches[1].size_interval = Some(Interval { low: 524_288.0, high: 2_097_152.0 });
                 let one = record.memory.latency.iter_mut().find(|cell| cell.block_bytes.0 == 1 << 20);

@@ -1,7 +1,7 @@
 //! Each socket against what is expected of it: by the other CPUs and the model of their links, or by the record of a good machine.
 //!
 //! ```text
-//! without a record   a CPU is outside if it is slower than the others beyond doubt (probes: A/A, both halves, margin);
+//! without a record   a CPU is outside if it is slower than the others by its whole interval (probes: A/A, both halves, margin);
 //!                    packages whose CPUs together get less than the best package by more than the margin
 //! with a record      slower than there by more than the margin, both A/A, and what two runs differ by, with the whole interval
 //! then the cause     the first that the numbers speak for: clock, neighbour, nodes of the package, snoop hop, channels

@@ -71,7 +71,7 @@ pub enum CompareError {
 }
 
 /// Compares every configuration with the baseline. `history` are further records of the baseline's machine: how far its runs
-/// spread is learnt from them.
+/// spread is determined from them.
 ///
 /// # Errors
 /// `CompareError` says what does not fit together and what to do.

@@ -47,7 +47,7 @@ pub fn entry(record: &Record) -> HistoryEntry {
     }
 }
 
-/// Workarounds that registers or the microcode's revision show. Time is no witness here: it may differ from run to run.
+/// Workarounds that registers or the microcode's revision show. Time is no evidence here: it may differ from run to run.
 fn flaw_states(record: &Record) -> impl Iterator<Item = (String, String)> {
     let state = |state| match state {
         WorkaroundState::On => Some("mitigation on"),

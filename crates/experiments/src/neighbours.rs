@@ -42,7 +42,7 @@ pub fn neighbours(record: &Record, own: &[&HistoryEntry]) -> Option<Neighbours> 
         costs,
         ..Neighbours::default()
     };
-    let shares = record.epochs.iter().any(|epoch| !epoch.got.is_untold());
+    let shares = record.epochs.iter().any(|epoch| !epoch.got.is_unreported());
     add_ranks(&mut found, record, own);
     if found.costs.is_empty() && !shares && found.ranks.is_empty() {
         return None;

@@ -98,7 +98,7 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
     let blank = |text: &str| text.trim().is_empty();
     if [&flaw.title, &flaw.effect, &flaw.suffers].iter().any(|text| blank(text)) {
         return Some(
-            "title, effect and suffers must say something; write \"unknown\" if nobody knows".into(),
+            "title, effect and suffers must say something; write \"unknown\" where that is so".into(),
         );
     }
     if flaw.sources.is_empty() || flaw.sources.iter().any(|source| blank(source)) {

@@ -42,8 +42,8 @@ pub(crate) fn fix(
         // The options and updates of the catalogue are those of x86 and arm64.
         return None;
     }
-    let is_told = |contains: &str| says.contains(&contains.to_lowercase());
-    let described = flaw.wording.iter().find(|wording| is_told(&wording.contains));
+    let is_reported = |contains: &str| says.contains(&contains.to_lowercase());
+    let described = flaw.wording.iter().find(|wording| is_reported(&wording.contains));
     if let Some(fix) = described.and_then(|wording| wording.fix.clone()) {
         return Some(fix);
     }
@@ -87,7 +87,7 @@ impl Workaround {
 /// What makes one workaround protect, if it can be done here.
 fn by(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
     if let Some(fix) = &workaround.fix {
-        let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_untold.contains(flag);
+        let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_unreported.contains(flag);
         let offers = workaround.fix_flags.is_empty()
             || evidence.flags.is_empty()
             || workaround.fix_flags.iter().any(has);

@@ -17,7 +17,7 @@ pub struct GateReason {
     pub why: String,
 }
 
-/// Why a verdict fails by itself: the kernel calls the machine vulnerable, or witnesses disagree of whom one says so.
+/// Why a verdict fails by itself: the kernel calls the machine vulnerable, or sources disagree of which one says so.
 pub fn unmet(verdict: &FlawVerdict) -> Option<GateReason> {
     if verdict.affected == Answer::No {
         return None;

@@ -1,6 +1,6 @@
-//! The verdict grid: affected, workaround, protected and paid for each flaw, with every contradiction shown.
+//! The verdict grid: affected, workaround, protected and what it costs for each flaw, with every contradiction shown.
 //!
-//! No witness silences another. Where they differ, time goes before registers and registers before the kernel for the
+//! No source silences another. Where they differ, time goes before registers and registers before the kernel for the
 //! state of the workaround, because a price that is measured is being paid, and the difference is printed.
 
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
     }
 }
 
-/// Pairs of witnesses that contradict each other on the workaround.
+/// Pairs of sources that contradict each other on the workaround.
 fn state_disagreements(said: &Said) -> Vec<String> {
     let has_price = |state| {
         use WorkaroundState::{Attempted, Off, On, Partial, Unknown};
@@ -111,7 +111,7 @@ fn protected(affected: Answer, state: WorkaroundState, kernel: &Statement) -> Pr
     }
 }
 
-/// Whether the price is paid: time knows best, a workaround that is on is paid for otherwise.
+/// Whether it costs: time knows best, otherwise a workaround that is on costs.
 fn paid(affected: Answer, state: WorkaroundState, time: &Statement) -> Answer {
     match (time.workaround, state) {
         (WorkaroundState::On, _) => Answer::Yes,
@@ -137,8 +137,8 @@ fn priced(flaw: &Flaw, by_microcode: bool) -> Answer {
 }
 
 fn special(affected: Answer, said: &Said) -> Option<Special> {
-    let is_told = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
-    if said.time.workaround == WorkaroundState::On && !is_told {
+    let is_reported = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
+    if said.time.workaround == WorkaroundState::On && !is_reported {
         return Some(Special::UndeclaredCost);
     }
     (affected == Answer::Yes && said.kernel.workaround == WorkaroundState::Attempted)

@@ -4,7 +4,7 @@ use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundSta
 
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
-use crate::wording::{SysfsStatus, spoken};
+use crate::wording::{SysfsStatus, sysfs_status};
 use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
@@ -18,14 +18,14 @@ pub(crate) struct KernelWord {
 /// Asks the kernel about one flaw.
 pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let mut says = Vec::new();
-    let mut spoken = SysfsStatus::NOTHING;
+    let mut sysfs_status = SysfsStatus::NOTHING;
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                spoken = read(text, flaw, evidence);
+                sysfs_status = read(text, flaw, evidence);
                 says.push(format!("{file}: {}", text.trim()));
-                if spoken.affected == Answer::No && !has_looked(flaw, evidence) {
-                    spoken = SysfsStatus::NOTHING;
+                if sysfs_status.affected == Answer::No && !has_looked(flaw, evidence) {
+                    sysfs_status = SysfsStatus::NOTHING;
                     says.push("it has not looked at this CPU".into());
                 }
             }
@@ -40,12 +40,12 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         && names(evidence, bug)
     {
         says.push(format!("bugs: {bug}"));
-        if spoken.affected == Answer::Unknown {
-            spoken.affected = Answer::Yes;
+        if sysfs_status.affected == Answer::Unknown {
+            sysfs_status.affected = Answer::Yes;
         }
-        if let (Some(state), WorkaroundState::Unknown) = (flaw.bug_state, spoken.workaround) {
-            spoken.workaround = state;
-            spoken.protected = crate::wording::protection(state);
+        if let (Some(state), WorkaroundState::Unknown) = (flaw.bug_state, sysfs_status.workaround) {
+            sysfs_status.workaround = state;
+            sysfs_status.protected = crate::wording::protection(state);
         }
     }
     for sub_state in flaw.sub_state.iter().filter(|sub_state| names(evidence, &sub_state.bug)) {
@@ -53,25 +53,25 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     }
     for hint in hints(flaw, evidence) {
         says.push(hint.text);
-        if hint.is_of_affected && spoken.affected == Answer::Unknown {
-            spoken.affected = Answer::Yes;
+        if hint.is_of_affected && sysfs_status.affected == Answer::Unknown {
+            sysfs_status.affected = Answer::Yes;
         }
         // A file that was understood knows more than a hint, but not which processes ask for a workaround.
-        let is_open = match spoken.workaround {
+        let is_open = match sysfs_status.workaround {
             WorkaroundState::Unknown => true,
             WorkaroundState::Partial => hint.is_of_this_process,
             _ => false,
         };
         if is_open {
-            spoken.workaround = hint.state;
+            sysfs_status.workaround = hint.state;
             // What this process asked for protects no other.
-            if spoken.protected != Protection::OnRequest {
-                spoken.protected = crate::wording::protection(hint.state);
+            if sysfs_status.protected != Protection::OnRequest {
+                sysfs_status.protected = crate::wording::protection(hint.state);
             }
         }
     }
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
-    let SysfsStatus { affected, workaround, protected, is_unsure } = spoken;
+    let SysfsStatus { affected, workaround, protected, is_unsure } = sysfs_status;
     KernelWord { statement: Statement { says, affected, workaround, protected }, is_unsure }
 }
 
@@ -83,11 +83,11 @@ fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
 fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
-    let Some(part) = &flaw.vulnerability_part else { return spoken(text, &flaw.wording) };
+    let Some(part) = &flaw.vulnerability_part else { return sysfs_status(text, &flaw.wording) };
     // On arm64 the one text covers Spectre v2 and BHB: Linux, arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
     let is_arm = Architecture::of(evidence) == Some(Architecture::Arm64);
     if is_arm && text.trim().eq_ignore_ascii_case("not affected") {
-        return spoken(text, &[]);
+        return sysfs_status(text, &[]);
     }
     // lscpu writes a semicolon where the kernel has the colon of its first word: that one parts nothing.
     let text = text.to_lowercase().replacen("mitigation; ", "mitigation: ", 1);
@@ -96,7 +96,7 @@ fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
     // Linux parted by commas before 6.9 and by semicolons since; a part may hold commas only since then.
     let end = if text.contains("; ") { ';' } else { ',' };
     let rest = rest.split(end).next().unwrap_or(rest);
-    spoken(rest.trim_start_matches([':', ' ']), &flaw.wording)
+    sysfs_status(rest.trim_start_matches([':', ' ']), &flaw.wording)
 }
 
 /// What tells of the workaround beside the file.

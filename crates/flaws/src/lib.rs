@@ -1,4 +1,4 @@
-//! The catalogue of flaws, and what three witnesses say of each: the kernel, the registers, and time.
+//! The catalogue of flaws, and what three sources say of each: the kernel, the registers, and time.
 //!
 //! Nothing here reads a machine. `host` and `probes` gather the evidence, this crate judges it: the same evidence
 //! gives the same verdicts, on the machine itself, from a recording or from a year-old record.
@@ -29,4 +29,4 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use registers::uneven;
-pub use wording::{SysfsStatus, spoken};
+pub use wording::{SysfsStatus, sysfs_status};

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn other_architectures_and_broken_texts_are_told_apart() {
+    fn other_architectures_and_broken_texts_are_distinguished() {
         let arm = "Architecture: aarch64\nVendor ID: ARM\nModel: 3\nStepping: r0p3\nSocket(s): -\nVulnerability Mds: Not affected\n";
         let report = Report::parse(arm, &files()).expect("a report");
         assert_eq!(report.signature(), "other");

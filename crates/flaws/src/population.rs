@@ -43,7 +43,7 @@ pub struct PopulationRow {
     pub partly: usize,
     /// Of those, not protected.
     pub not_protected: usize,
-    /// Of those, nobody knows whether protected.
+    /// Of those, unknown whether protected.
     pub protection_unknown: usize,
     /// Machines whose kernel pays for a workaround that cannot work.
     pub paying_without_protection: usize,

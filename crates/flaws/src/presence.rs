@@ -29,7 +29,7 @@ pub(crate) struct Said<'a> {
     pub(crate) is_unsure: bool,
 }
 
-/// Weighs the catalogue's list against what the witnesses say.
+/// Weighs the catalogue's list against what the sources say.
 pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Presence {
     let kernel = said.kernel.affected;
     if let Some(because) = foreign(flaw, evidence).filter(|_| kernel != Answer::Yes) {
@@ -275,7 +275,7 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
         texts.push(if required { format!("the flag {flag}") } else { format!("no flag {flag}") });
         answers.push(
             match (
-                evidence.flags.is_empty() || evidence.flags_untold.contains(flag),
+                evidence.flags.is_empty() || evidence.flags_unreported.contains(flag),
                 evidence.flags.contains(flag) == required,
             ) {
                 (true, _) => Answer::Unknown,

@@ -98,7 +98,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterVerdict
     }
     if let Some(hypervisor) = &evidence.hypervisor {
         let whose = if hypervisor == UNKNOWN { String::new() } else { format!(" of {hypervisor}") };
-        return silent(&format!("no witness: registers in a guest{whose} are made up"));
+        return silent(&format!("no evidence: registers in a guest{whose} are made up"));
     }
     let mut shown = Shown::default();
     // The same bits mean something else on CPUs that the entry is not about.
@@ -259,7 +259,7 @@ fn add_hidden_flags(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
         return;
     }
     for flag in &flaw.hidden_flag {
-        if evidence.flags_untold.contains(&flag.name) {
+        if evidence.flags_unreported.contains(&flag.name) {
             shown.says.push(format!("flag {}: not shown here", flag.name));
             shown.states.push(WorkaroundState::Unknown);
             continue;

@@ -35,7 +35,7 @@ impl SysfsStatus {
 }
 
 /// Reads a text; the entry's own wordings go before the general rule.
-pub fn spoken(text: &str, wordings: &[Wording]) -> SysfsStatus {
+pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
     let text = text.trim().to_lowercase();
     if let Some(wording) = wordings.iter().find(|wording| text.contains(&wording.contains.to_lowercase())) {
         // What the kernel calls vulnerable is not protected, however much is done about it.
@@ -43,7 +43,7 @@ pub fn spoken(text: &str, wordings: &[Wording]) -> SysfsStatus {
             if text.starts_with("vulnerable") { Protection::NotProtected } else { protection(wording.state) };
         return SysfsStatus::affected(wording.state, wording.protected.unwrap_or(by_state));
     }
-    // The page-size flaw is told from the hypervisor's side.
+    // The page-size flaw is worded from the hypervisor's side.
     let text = text.strip_prefix("kvm: ").unwrap_or(&text);
     // arm64 cannot say "Not affected" of a CPU that keeps predictions apart but has Spectre-BHB: Linux,
     // arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2. lscpu writes a semicolon.
@@ -161,7 +161,7 @@ mod tests {
         for (text, affected, workaround, protected) in cases {
             let is_unsure = text.starts_with("Unknown");
             assert_eq!(
-                spoken(text, &[]),
+                sysfs_status(text, &[]),
                 SysfsStatus { affected, workaround, protected, is_unsure },
                 "{text}"
             );
@@ -178,16 +178,16 @@ mod tests {
         };
         let by_request = [wording("via prctl", Some(OnRequest)), wording("no safe ret", None)];
         let text = "Mitigation: Speculative Store Bypass disabled via prctl";
-        assert_eq!(spoken(text, &by_request).workaround, Partial);
-        assert_eq!(spoken(text, &by_request).protected, OnRequest);
-        assert_eq!(spoken("Vulnerable: Microcode, no safe RET", &by_request).protected, NotProtected);
-        assert_eq!(spoken("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
+        assert_eq!(sysfs_status(text, &by_request).workaround, Partial);
+        assert_eq!(sysfs_status(text, &by_request).protected, OnRequest);
+        assert_eq!(sysfs_status("Vulnerable: Microcode, no safe RET", &by_request).protected, NotProtected);
+        assert_eq!(sysfs_status("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_without_panic(text in "\\PC{0,80}") {
-            let _ = spoken(&text, &[]);
+            let _ = sysfs_status(&text, &[]);
         }
     }
 }

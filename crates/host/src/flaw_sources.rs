@@ -55,7 +55,7 @@ impl FlawSources<'_> {
             other_architecture: identity.architecture.clone().filter(|name| !name.starts_with("x86")),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
-            flags_untold: self.flags_untold(asked),
+            flags_unreported: self.flags_unreported(asked),
             kernel_release: linux_release(self.machine.environment.kernel.as_deref()),
             bugs: self.info.first("bugs").map(words),
             vulnerabilities: self.vulnerabilities.clone(),
@@ -122,7 +122,7 @@ impl FlawSources<'_> {
     }
 
     /// The flags that CPUID without a kernel does not tell.
-    fn flags_untold(&self, asked: &RegistersAsked) -> Vec<String> {
+    fn flags_unreported(&self, asked: &RegistersAsked) -> Vec<String> {
         let (None, Some(cpuid)) = (self.info.first("flags"), self.cpuid) else { return Vec::new() };
         let unseen = asked.flags.iter().filter(|flag| !cpuid.shows_flag(flag));
         unseen.chain(&asked.kernel_flags).cloned().collect()

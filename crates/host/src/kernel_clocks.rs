@@ -129,8 +129,8 @@ fn boot_words(line: &str) -> Vec<String> {
 fn chosen(log: &str) -> Vec<String> {
     let concerns = |line: &&str| {
         let line = line.to_lowercase();
-        let is_told = MESSAGES.iter().any(|part| line.contains(part)) || is_condemnation(&line);
-        is_told && !record::repeats_command_line(&line)
+        let is_reported = MESSAGES.iter().any(|part| line.contains(part)) || is_condemnation(&line);
+        is_reported && !record::repeats_command_line(&line)
     };
     let mut chosen: Vec<String> =
         log.lines().filter(concerns).map(|line| messages::message(line).to_owned()).collect();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_concern_clocks_are_told_apart() {
+    fn words_that_concern_clocks_are_distinguished() {
         let line =
             "root=/dev/sda1 clocksource=tsc tsc=reliable quiet idle=poll nohz=on powernow-k8.tscsync=1";
         assert_eq!(
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watchdog_is_told_from_what_the_kernel_decides_by() {
+    fn the_watchdog_is_distinguished_from_what_the_kernel_decides_by() {
         let mut machine = Machine::default();
         assert_eq!(watchdog(&machine, false), None);
         machine.identity.flags = ["tsc", "constant_tsc"].map(str::to_owned).to_vec();

@@ -98,7 +98,7 @@ pub fn pci_roots(root: &Root) -> Vec<PciRoot> {
             .list(&folder)
             .into_iter()
             .filter_map(|device| root.read(&format!("{folder}/{device}/numa_node")).ok())
-            // -1 says that nobody knows.
+            // -1 says that says "unknown".
             .map(|text| text.trim().parse().ok().map(NodeId))
             .collect();
         let often = |node: &Option<NodeId>| reported.iter().filter(|other| *other == node).count();

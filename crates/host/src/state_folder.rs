@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_use_the_folder_is_told_what_would_help_him() {
+    fn who_cannot_use_the_folder_is_reported_what_would_help_him() {
         let error = |kind| io::Error::from(kind);
         for (source, is_root, expected) in [
             (error(io::ErrorKind::ReadOnlyFilesystem), true, "remount"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_told_is_not_read() {
+    fn what_nobody_stated_is_not_read() {
         for text in ["", "12", "12 x", "-1 5", "1 2 3", "99999999999 5"] {
             assert_eq!(Holder::read(text), Holder::Unknown, "{text}");
         }

@@ -16,7 +16,7 @@ pub mod probe;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Disruption, Exchanged, SIGHTINGS_FOR_DRIFT, Surroundings};
+use clock::{Disruption, Exchanged, SIGHTINGS_FOR_DRIFT, SystemState};
 use machine::CpuId;
 use record::{ClockFault, ClockHappening, ClockPair, ClockWatchSummary};
 
@@ -54,7 +54,7 @@ pub struct Pulse {
     /// Time that reading all of them took.
     pub width_ns: u64,
     /// Clock source, CPUs, sleep, the hypervisor's marker.
-    pub surroundings: Surroundings,
+    pub system_state: SystemState,
     /// Whether a daemon disciplines the clock; `None` where nobody says.
     pub synchronised: Option<bool>,
     /// The hardware clock in seconds; it is not looked at by each probe.
@@ -112,7 +112,7 @@ impl Watcher {
     pub fn judge(&mut self, mut pulse: Pulse) -> Vec<ClockHappening> {
         let mut happened = Vec::new();
         if let Some(last) = self.last.take() {
-            surroundings(&last, &pulse, &mut happened);
+            system_state(&last, &pulse, &mut happened);
             self.system_clocks(&last, &pulse, &mut happened);
         }
         if happened.iter().any(unsettles_counters) {
@@ -268,12 +268,12 @@ fn happening(watch: &mut PairWatch, reported: &mut Reported, counter_hz: f64) ->
 }
 
 /// What changed around the clocks.
-fn surroundings(last: &Pulse, now: &Pulse, happened: &mut Vec<ClockHappening>) {
-    let (before, after) = (&last.surroundings, &now.surroundings);
+fn system_state(last: &Pulse, now: &Pulse, happened: &mut Vec<ClockHappening>) {
+    let (before, after) = (&last.system_state, &now.system_state);
     if let Some(Disruption::VmClock) = before.disruption(after) {
         happened.push(ClockHappening::VmDisrupted);
     }
-    let quiet = Surroundings { vm_marker: after.vm_marker, ..before.clone() };
+    let quiet = SystemState { vm_marker: after.vm_marker, ..before.clone() };
     if let Some(Disruption::Suspend) = quiet.disruption(after) {
         happened.push(ClockHappening::Suspended { ns: (after.asleep_ns - before.asleep_ns) as f64 });
     }

@@ -118,7 +118,7 @@ pub struct BillSetting {
     pub risk: String,
     /// What is exposed with the other value, and to whom; empty for nothing.
     pub exposes: String,
-    /// True if a mitigation is paid for on a CPU that is not affected; `None` if that is unknown or no mitigation.
+    /// True if a mitigation is on for a CPU that is not affected; `None` if that is unknown or no mitigation.
     pub needless: Option<bool>,
     /// How to switch it for good: a command, or a word of the kernel's command line.
     pub how: String,

@@ -79,7 +79,7 @@ pub struct CostControl {
     pub adds_per_cycle: Option<f64>,
     /// Share of the readings that pass for the best level.
     pub near_share: f64,
-    /// Share of those that lie on a plateau with the best; below a half nobody knows whether the whole core was seen.
+    /// Share of those that lie on a plateau with the best; below a half it is unknown whether the whole core was seen.
     pub plateau_share: f64,
     /// Readings.
     pub readings: usize,

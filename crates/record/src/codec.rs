@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_variant_is_told_in_one_line_that_names_the_field() {
+    fn an_unknown_variant_is_reported_in_one_line_that_names_the_field() {
         for (pointer, word, expected) in [
             ("/levels/caches/0/name", json!(7), "levels.caches[0].name"),
             ("/machine/topology/caches", json!([{"level": 1, "kind": "spherical"}]), "caches[0].kind"),

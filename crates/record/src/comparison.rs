@@ -24,7 +24,7 @@ pub struct ComparisonTable {
     pub cautions: Vec<String>,
     /// Whether tests that cannot be affected stayed where they were.
     pub drift: Drift,
-    /// Earlier runs of the machine that the spread between runs was learnt from; `None` without any.
+    /// Earlier runs of the machine that the spread between runs was determined from; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_runs: Option<EarlierRuns>,
     /// What all classes of memory did together, per candidate: the first thing to know. Of records only.

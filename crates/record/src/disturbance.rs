@@ -55,7 +55,7 @@ pub struct CpuShare {
 
 impl CpuShare {
     /// True if the machine told nothing.
-    pub fn is_untold(&self) -> bool {
+    pub fn is_unreported(&self) -> bool {
         *self == Self::default()
     }
 }

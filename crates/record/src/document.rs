@@ -68,7 +68,7 @@ pub struct Record {
     /// How CPUs differ where they should be alike, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws_uneven: Vec<String>,
-    /// What the witnesses said, so that a later catalogue can judge again.
+    /// What the sources said, so that a later catalogue can judge again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw_evidence: Option<FlawEvidence>,
     /// Wall time of the run in seconds.
@@ -167,6 +167,6 @@ pub struct EpochRun {
     /// How it ended; what it had measured until then is in the record whatever that was.
     pub outcome: PlanOutcome,
     /// How much of the CPUs it got.
-    #[serde(default, skip_serializing_if = "CpuShare::is_untold")]
+    #[serde(default, skip_serializing_if = "CpuShare::is_unreported")]
     pub got: CpuShare,
 }

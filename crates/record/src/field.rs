@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_a_place_in_a_text_that_nobody_sees() {
+    fn what_is_wrong_is_reported_without_a_place_in_a_text_that_nobody_sees() {
         let value = serde_json::json!([[1, 2], [3, -4]]);
         let error = read_document::<Vec<[u8; 2]>>(&value).expect_err("negative");
         assert_eq!(error.path, "[1][1]");

@@ -1,4 +1,4 @@
-//! Flaws of the platform: what the witnesses said, raw, and what became of it for each flaw.
+//! Flaws of the platform: what the sources said, raw, and what became of it for each flaw.
 //!
 //! The evidence is kept beside the verdicts, so that a later catalogue can judge an old record again.
 
@@ -42,7 +42,7 @@ pub struct PciWord {
     pub offset: u32,
 }
 
-/// What was asked of one witness: an answer, or why there is none.
+/// What was asked of one source: an answer, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -137,23 +137,23 @@ pub struct SignatureReading {
     pub control_holds: bool,
 }
 
-/// Everything the witnesses said about one machine.
+/// Everything the sources said about one machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FlawEvidence {
     /// One entry per CPU, or one for all where the source tells only once.
     pub cpus: Vec<CpuSignature>,
-    /// The architecture where it is told and not x86; the kernel alone tells of flaws there.
+    /// The architecture where it is known and not x86; the kernel alone reports flaws there.
     pub other_architecture: Option<String>,
-    /// Who virtualises the machine; registers are then no witness.
+    /// Who virtualises the machine; registers are then no evidence.
     pub hypervisor: Option<String>,
     /// Feature flags of /proc/cpuinfo, sorted; empty if not told.
     pub flags: Vec<String>,
     /// Flags that were asked for and that nothing shows, set or not: those of a CPUID dump without their leaf, and what only a
     /// kernel hides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags_untold: Vec<String>,
+    #[serde(rename = "flags_untold", default, skip_serializing_if = "Vec::is_empty")]
+    pub flags_unreported: Vec<String>,
     /// Release of the kernel, as it names itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_release: Option<String>,
@@ -190,7 +190,7 @@ pub enum Answer {
     Yes,
     /// No.
     No,
-    /// The witnesses do not tell.
+    /// The sources do not show it.
     #[default]
     Unknown,
 }
@@ -208,7 +208,7 @@ pub enum WorkaroundState {
     Partial,
     /// The kernel goes through the motions, without the microcode that would make them work.
     Attempted,
-    /// The witnesses do not tell.
+    /// The sources do not show it.
     #[default]
     Unknown,
 }
@@ -230,7 +230,7 @@ pub enum Protection {
     /// The machine has the flaw, and nothing effective stands against it. Older documents say `no`, of the two before too.
     #[serde(alias = "no")]
     NotProtected,
-    /// The witnesses do not tell.
+    /// The sources do not show it.
     #[default]
     Unknown,
 }
@@ -249,22 +249,22 @@ impl Protection {
     }
 }
 
-/// What one witness says of one flaw.
+/// What one source says of one flaw.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statement {
     /// In words: the file's text, the register's bits, the measured number; or why it is silent.
     pub says: String,
-    /// Whether the CPU is affected, by this witness.
+    /// Whether the CPU is affected, by this source.
     pub affected: Answer,
-    /// Whether the workaround is on, by this witness.
+    /// Whether the workaround is on, by this source.
     pub workaround: WorkaroundState,
-    /// Whether that protects, by this witness.
+    /// Whether that protects, by this source.
     #[serde(default)]
     pub protected: Protection,
 }
 
-/// The three witnesses.
+/// The three sources.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -318,11 +318,11 @@ pub struct FlawVerdict {
     pub affected: Answer,
     /// Why it is thought so.
     pub because: String,
-    /// Whether its workaround is on, all witnesses taken together.
+    /// Whether its workaround is on, all sources taken together.
     pub workaround: WorkaroundState,
     /// Whether the machine is safe from it.
     pub protected: Protection,
-    /// Whether the workaround is being paid for.
+    /// Whether the workaround costs now.
     pub paid: Answer,
     /// A verdict that deserves a line of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -330,7 +330,7 @@ pub struct FlawVerdict {
     /// Who says what.
     #[serde(rename = "witnesses")]
     pub evidence: Evidence,
-    /// Contradictions between witnesses, one sentence each.
+    /// Contradictions between sources, one sentence each.
     pub disagreements: Vec<String>,
     /// How each workaround is switched, or what else can be done.
     #[serde(default)]
@@ -350,8 +350,8 @@ impl FlawVerdict {
                 "mitigation active (its cost applies here), and the kernel does not say so".to_owned()
             }
             Special::PayingUnprotected => {
-                let is_told = self.evidence.kernel.says.to_lowercase().contains("no microcode");
-                let reason = if is_told { ": no microcode" } else { "" };
+                let is_reported = self.evidence.kernel.says.to_lowercase().contains("no microcode");
+                let reason = if is_reported { ": no microcode" } else { "" };
                 format!("mitigation active but ineffective{reason}")
             }
         })

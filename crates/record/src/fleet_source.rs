@@ -1,6 +1,6 @@
 //! A record as far as rows of a fleet need it.
 //!
-//! Of ten thousand records nothing is read that no row holds: raw windows, findings, what witnesses said. What is left goes from the
+//! Of ten thousand records nothing is read that no row holds: raw windows, findings, what sources said. What is left goes from the
 //! text into its fields, without a tree of values in between.
 
 use serde::Deserialize;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_as_of_any_record() {
+    fn what_is_wrong_is_reported_as_of_any_record() {
         let altered = |from: &str, to: &str| {
             let bytes = encode(&record(), Encoding::Json).expect("finite numbers");
             let text = String::from_utf8(bytes).expect("JSON");

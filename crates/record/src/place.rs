@@ -20,7 +20,7 @@ pub struct PlaceOutcome {
     pub cpus: String,
     /// The arm that is recommended; `None`: keep the kernel's placement.
     pub recommended: Option<String>,
-    /// Why its threads could not be told by what was seen of them: too little, or they were gone too soon. Nothing was tried then, which says
+    /// Why its threads could not be determined by what was seen of them: too little, or they were gone too soon. Nothing was tried then, which says
     /// nothing of whether placement matters.
     #[serde(default)]
     pub unseen: Option<String>,

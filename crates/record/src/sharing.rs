@@ -8,7 +8,7 @@ use stats::Interval;
 /// Version of the document.
 pub const SHARING_SCHEMA: u32 = 1;
 
-/// What was learnt of the threads of a program by watching them.
+/// What was seen of the threads of a program by watching them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sharing {

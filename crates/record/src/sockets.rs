@@ -65,9 +65,9 @@ pub struct Sockets {
 pub enum SocketVerdict {
     /// None differs by more than the margin.
     Alike,
-    /// At least one differs beyond doubt.
+    /// At least one differs: its interval excludes no difference.
     Asymmetric,
-    /// It cannot be told.
+    /// Undetermined.
     #[default]
     Inconclusive,
 }
@@ -216,7 +216,7 @@ pub struct SubjectEquality {
     pub quantity: String,
     /// The verdict on it.
     pub verdict: SocketVerdict,
-    /// Half-width of the A/A interval: smaller differences cannot be told.
+    /// Half-width of the A/A interval: smaller differences are undetermined.
     pub aa_half_width: f64,
     /// Rounds in which every CPU had windows that count.
     pub rounds: usize,
@@ -234,7 +234,7 @@ pub struct SubjectRow {
     pub ratio: f64,
     /// Interval of the ratio, at 95 % over all CPUs together.
     pub interval: stats::Interval,
-    /// Whether it differs beyond doubt.
+    /// Whether its interval excludes no difference.
     pub differs: bool,
 }
 
@@ -261,9 +261,9 @@ pub struct SocketGate {
 pub enum GateVerdict {
     /// They are.
     Within,
-    /// At least one is not, beyond doubt.
+    /// At least one is not, by its whole interval.
     Outside,
-    /// It cannot be told.
+    /// Undetermined.
     #[default]
     Inconclusive,
 }
@@ -284,7 +284,7 @@ pub struct SocketBand {
     pub measured: f64,
     /// Lowest and highest that is expected.
     pub expected: [f64; 2],
-    /// Whether it is worse than the band beyond doubt.
+    /// Whether it is worse than the band by its whole interval.
     pub is_outside: bool,
 }
 

@@ -253,7 +253,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// A chart on paper; `None` if it is empty.
+    /// A chart for print; `None` if it is empty.
     pub(crate) fn of(chart: &dyn Chart, name: &str, reading: impl Into<String>) -> Option<Self> {
         let reading = reading.into();
         (!chart.is_empty()).then(|| Self { svg: chart.draw(name), reading })

@@ -12,9 +12,6 @@ use regex::Regex;
 
 use super::{Source, Violation};
 
-/// Crates that still have circles, and how many modules the largest has: lowered as they are broken, never raised.
-const CIRCLES: &[(&str, usize)] = &[("diagnosis", 2), ("experiments", 4), ("flaws", 2)];
-
 /// A module by its path in the crate; the root is the empty one.
 type Module = Vec<String>;
 
@@ -35,45 +32,22 @@ static HANDS_ON: LazyLock<Regex> =
 /// Names that lead on through so many modules are a mistake.
 const DEPTH: usize = 8;
 
-/// The circles of each crate that are larger than what is known, or smaller.
+/// The circles of each crate.
 pub(super) fn circles(sources: &[Source]) -> Vec<Violation> {
-    beyond(sources, CIRCLES)
-}
-
-/// All circles, known or not.
-pub(super) fn all(sources: &[Source]) -> Vec<Violation> {
-    beyond(sources, &[])
-}
-
-fn beyond(sources: &[Source], known: &[(&str, usize)]) -> Vec<Violation> {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
     for source in sources {
         if let Some((folder, _)) = source.path.split_once("/src/") {
             crates.entry(folder).or_default().push(source);
         }
     }
-    crates.iter().filter_map(|(folder, sources)| judged(folder, &uses(folder, sources), known)).collect()
+    crates.iter().filter_map(|(folder, sources)| judged(folder, &uses(folder, sources))).collect()
 }
 
 /// The breach of one crate, if there is one.
-fn judged(folder: &str, uses: &Uses, known: &[(&str, usize)]) -> Option<Violation> {
-    let name = folder.strip_prefix("crates/").unwrap_or(folder);
-    let allowed = known.iter().find(|(of, _)| *of == name).map_or(0, |(_, size)| *size);
-    let circles = of(uses);
-    let largest = circles.iter().map(BTreeSet::len).max().unwrap_or(0);
-    let breach = |reason| Some(Violation { path: format!("{folder}/src"), line: 0, reason });
-    if largest < allowed {
-        return breach(format!(
-            "its largest circle has {largest} modules, not {allowed}: lower it in xtask/src/tidy/circles.rs"
-        ));
-    }
-    (largest > allowed).then(|| {
-        let found: Vec<String> = circles.iter().map(|circle| described(circle, uses)).collect();
-        breach(format!(
-            "{largest} modules use each other in a circle, at most {allowed}:\n{}",
-            found.join("\n")
-        ))
-    })?
+fn judged(folder: &str, uses: &Uses) -> Option<Violation> {
+    let found: Vec<String> = of(uses).iter().map(|circle| described(circle, uses)).collect();
+    let reason = format!("modules use each other in a circle:\n{}", found.join("\n"));
+    (!found.is_empty()).then(|| Violation { path: format!("{folder}/src"), line: 0, reason })
 }
 
 /// The modules of a circle, and the uses that make it.
@@ -328,14 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_that_grew_and_one_that_shrank_are_named() {
+    fn a_circle_is_named_with_the_uses_that_make_it() {
         let sources = [("b.rs", "use crate::c::C;"), ("c.rs", "use crate::b::B;")]
             .map(|(path, text)| Source::new(&format!("crates/a/src/{path}"), text));
-        let uses = uses("crates/a", &sources.iter().collect::<Vec<_>>());
-        let reason = |known: usize| judged("crates/a", &uses, &[("a", known)]).map(|found| found.reason);
-        assert_eq!(reason(2), None);
-        let grown = reason(0).expect("there is one");
-        assert!(grown.contains("b -> c (crates/a/src/b.rs:1: crate::c::C)"), "{grown}");
-        assert!(reason(3).is_some_and(|reason| reason.contains("lower it")));
+        let reasons = circles(&sources);
+        assert_eq!((reasons.len(), reasons[0].path.as_str()), (1, "crates/a/src"));
+        assert!(reasons[0].reason.contains("b -> c (crates/a/src/b.rs:1: crate::c::C)"), "{}", reasons[0]);
+        assert_eq!(circles(&sources[..1]), []);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Violation, has_extension};
+use super::{Source, Violation, has_extension};
 
 /// The README is read on one visit. Source: STYLE.md, "Words".
 const README_LINES: usize = 200;
@@ -32,7 +32,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("come to rest", "settle"),
     ("moods", "run-to-run states"),
     ("a thief", "steal"),
-    ("under way", "outstanding"),
+    ("lines under way", "outstanding lines"),
     ("beyond doubt", "the interval"),
     ("in random turns", "in random order"),
     ("learnt", "data sources"),
@@ -52,6 +52,27 @@ pub(super) fn links(texts: &[(String, String)], exists: &dyn Fn(&str) -> bool) -
         }
     }
     found
+}
+
+/// Every Rust file that a page on the structure names and that is nowhere.
+pub(super) fn files(texts: &[(String, String)]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let pages = texts.iter().filter(|(path, _)| path == "ARCHITECTURE.md" || path == "CONTRIBUTING.md");
+    for (page, text) in pages {
+        for (index, line) in text.lines().enumerate() {
+            let spans = line.split('`').skip(1).step_by(2).filter(|span| span.ends_with(".rs"));
+            let is_there = |span: &str| texts.iter().any(|(path, _)| ends_with_path(path, span));
+            for span in spans.filter(|span| !is_there(span)) {
+                let reason = format!("no file is called {span}");
+                found.push(Violation { path: page.clone(), line: index + 1, reason });
+            }
+        }
+    }
+    found
+}
+
+fn ends_with_path(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Documents, versions and table cells that are longer than their limit.
@@ -96,11 +117,31 @@ pub(super) fn phrases(path: &str, text: &str) -> Vec<Violation> {
         let next = lines.get(index + 1).map_or("", |(_, next)| next.trim_start());
         let both = format!("{line} {next}");
         for (phrase, instead) in PHRASES.iter().filter(|(phrase, _)| begins_in(&both, line.len(), phrase)) {
-            let reason = format!("\"{phrase}\" is no word of the field; say \"{instead}\" or the like");
+            let reason = breach_of(phrase, instead);
             found.push(Violation { path: path.to_owned(), line: *number, reason });
         }
     }
     found
+}
+
+/// The same phrases in what a Rust file prints and in its comments.
+pub(super) fn phrases_in_code(source: &Source) -> Vec<Violation> {
+    let comments = source.comments.iter().enumerate().map(|(index, line)| (index + 1, line));
+    let literals = source.literals.iter().map(|(line, text)| (*line, text));
+    // The lists themselves, and keys of documents that stay.
+    let is_list = source.path.starts_with("xtask/src/tidy/");
+    let is_key = |line: usize| source.code[line - 1].contains("serde(rename");
+    let texts = comments.chain(literals).filter(|(line, _)| !is_list && !is_key(*line));
+    let phrases_of = |(line, text): (usize, &String)| {
+        let text = text.to_lowercase();
+        let found = PHRASES.iter().filter(|(phrase, _)| begins_in(&text, text.len(), phrase));
+        found.map(|(phrase, instead)| source.breach(line, breach_of(phrase, instead))).collect::<Vec<_>>()
+    };
+    texts.flat_map(phrases_of).collect()
+}
+
+fn breach_of(phrase: &str, instead: &str) -> String {
+    format!("\"{phrase}\" is no word of the field; say \"{instead}\" or the like")
 }
 
 /// Does `phrase` begin before `end` as whole words?
@@ -201,6 +242,19 @@ mod tests {
         ];
         let exists = |path: &str| ["docs/a.md", "docs/b.md", "docs", "README.md"].contains(&path);
         links(&texts, &exists).into_iter().map(|violation| violation.reason).collect()
+    }
+
+    #[test]
+    fn a_file_that_a_page_on_the_structure_names_is_there() {
+        let texts = |page: &str| {
+            [("ARCHITECTURE.md", page), ("crates/a/src/b/c.rs", "")]
+                .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        };
+        assert_eq!(files(&texts("`c.rs`, `b/c.rs`, `crates/a/src/b/c.rs`, `c`")), []);
+        assert_eq!(
+            files(&texts("a\n`d/c.rs` and `x/b/c.rs`")).iter().map(|one| one.line).collect::<Vec<_>>(),
+            [2, 2]
+        );
     }
 
     #[test]

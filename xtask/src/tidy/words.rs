@@ -1,5 +1,9 @@
 //! Rules of words: names that say nothing, marks of unfinished work, paths of the machine it was written on.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::scan::has_word;
 use super::{Source, Violation};
 
@@ -51,6 +55,44 @@ pub(super) fn unwraps(source: &Source) -> Vec<Violation> {
     lines.map(|(number, _)| source.breach(number, rule.to_owned())).collect()
 }
 
+/// Words that were names once and say nothing to a reader of the field. Source: STYLE.md, "Names".
+const RETIRED: &[&str] = &[
+    "told",
+    "untold",
+    "wanted",
+    "heard",
+    "mood",
+    "moods",
+    "witness",
+    "witnesses",
+    "surroundings",
+    "spoken",
+    "rehearsal",
+    "door",
+    "crew",
+    "doings",
+    "roster",
+    "planting",
+    "thief",
+];
+
+/// A retired word as a part of a name, in any of the cases that names have.
+static RETIRED_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    let upper: Vec<String> = RETIRED.iter().map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+    let (lower, upper) = (RETIRED.join("|"), upper.join("|"));
+    let case = lower.to_uppercase();
+    Regex::new(&format!("(?:\\b|_)(?:{lower}|{case})(?:\\b|_)|(?:\\b|[a-z])(?:{upper})(?:\\b|[A-Z])"))
+        .expect("words make a pattern")
+});
+
+pub(super) fn retired_names(source: &Source) -> Vec<Violation> {
+    let lines = source.numbered();
+    let found = lines.filter_map(|(number, line)| Some((number, RETIRED_NAME.find(line)?.as_str())));
+    let reason =
+        |name: &str| format!("{}: not a word of the field; see STYLE.md, Names", name.trim_matches('_'));
+    found.map(|(number, name)| source.breach(number, reason(name))).collect()
+}
+
 /// Written in pieces, so that this file passes its own rule.
 const MACHINE_PATHS: &[[&str; 2]] = &[["/wo", "rk/"], ["/ro", "ot/"], [".lib", "rary/"], ["scc", "ache"]];
 
@@ -88,6 +130,20 @@ mod tests {
         }
         for line in ["mod topology;", "use core::fmt;", "// mod util;"] {
             assert_eq!(check(module_names, line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_retired_word_is_found_in_every_case_and_only_as_a_whole_word() {
+        for line in
+            ["let told = 1;", "fn is_told()", "struct ToldBy;", "struct IsTold;", "const NOT_TOLD: u8 = 1;"]
+        {
+            assert_eq!(check(retired_names, line), 1, "{line}");
+        }
+        for line in
+            ["let stolen = 1;", "// told", "\"told\"", "fn outdoor()", "let crews = 1;", "struct Wantedly;"]
+        {
+            assert_eq!(check(retired_names, line), 0, "{line}");
         }
     }
 

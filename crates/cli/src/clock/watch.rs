@@ -141,7 +141,7 @@ impl Seen {
             pairs: &self.watcher.rows(),
             counts: &self.counts,
             summary,
-            clock_source: pulse.and_then(|pulse| pulse.surroundings.clock_source.as_deref()),
+            clock_source: pulse.and_then(|pulse| pulse.system_state.clock_source.as_deref()),
             synchronised: pulse.and_then(|pulse| pulse.synchronised),
             last_probe_s: self.last_probe_s,
         };
@@ -279,7 +279,7 @@ mod tests {
             let written = file.write(last, || "text".to_owned());
             (written.is_ok(), file.fails)
         };
-        // The first time nobody knows yet whether the path is right.
+        // The first time it is unknown whether the path is right.
         assert_eq!(write(false), (false, false));
         for is_there in [true, false, false, true] {
             let done = if is_there { fs::create_dir_all(&there) } else { fs::remove_dir_all(&there) };

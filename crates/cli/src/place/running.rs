@@ -107,7 +107,7 @@ fn profiled(follower: &mut Follower, process: u32, time: Duration) -> Result<Pro
     })
 }
 
-/// Watches a process for as long as --profile says, and enters what was learnt.
+/// Watches a process for as long as --profile says, and enters what was seen.
 fn observed(
     request: &Request<'_>,
     follower: &mut Follower,

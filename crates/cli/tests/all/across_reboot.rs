@@ -96,12 +96,12 @@ fn an_experiment_goes_through_its_boots_and_tells_its_result_after_the_last() {
         assert_eq!(found["found"]["rows"].as_array().expect("rows").is_empty(), done < 4, "{done}");
     }
     assert!(!unit.exists(), "it goes with the last boot");
-    let told = bench.text(&["--status"], 0);
-    assert!(told.contains("2 boots against 2 carry no interval at 95 %"), "{told}");
-    assert!(told.contains("not of the arm"), "{told}");
+    let reported = bench.text(&["--status"], 0);
+    assert!(reported.contains("2 boots against 2 carry no interval at 95 %"), "{reported}");
+    assert!(reported.contains("not of the arm"), "{reported}");
     assert!(
-        told.lines().filter(|line| !line.starts_with("journal ")).all(|line| line.chars().count() <= 80),
-        "{told}"
+        reported.lines().filter(|line| !line.starts_with("journal ")).all(|line| line.chars().count() <= 80),
+        "{reported}"
     );
     assert!(
         bench.text(&["--resume"], 0).contains("carry no interval"),
@@ -113,10 +113,10 @@ fn an_experiment_goes_through_its_boots_and_tells_its_result_after_the_last() {
 fn a_warm_up_that_fails_sets_nothing_up() {
     let bench = Bench::new();
     let arguments: Vec<&str> = BEGIN.into_iter().chain(["--", "false"]).collect();
-    let told = bench.text(&arguments, 2);
+    let reported = bench.text(&arguments, 2);
     assert!(
-        told.contains("the warm-up in this boot failed, so no boot would show anything: exit code 1"),
-        "{told}"
+        reported.contains("the warm-up in this boot failed, so no boot would show anything: exit code 1"),
+        "{reported}"
     );
     assert!(bench.text(&["--status"], 2).contains("no experiment across reboots is set up"));
 }

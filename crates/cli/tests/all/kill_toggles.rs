@@ -122,9 +122,9 @@ struct Outcome {
 /// Starts a rehearsal, lets it speak some lines and spin some rounds, and kills.
 fn kill_once(bench: &Bench, victims: Victims, choices: &mut Choices) -> Outcome {
     let switches = ["thp-system=madvise:never", "numa-balancing=on:off", "clocksource=tsc:hpet"];
-    let mut rehearsal = bench.sidestep(&["rehearse"]);
+    let mut trial = bench.sidestep(&["rehearse"]);
     let mut child: Child =
-        rehearsal.args(switches).stdout(Stdio::piped()).spawn().expect("sidestep can be started");
+        trial.args(switches).stdout(Stdio::piped()).spawn().expect("sidestep can be started");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     for _ in 0..=choices.below(60) {
         lines.next().expect("it goes on until killed").expect("text");
@@ -304,9 +304,9 @@ fn an_experiment_that_is_stopped_ends_a_second_after_its_time() {
 #[test]
 fn a_second_experiment_is_refused_while_one_runs() {
     let bench = Bench::new();
-    let mut rehearsal = bench.sidestep(&["set", "thp-system=never", "--for", "1h"]);
+    let mut trial = bench.sidestep(&["set", "thp-system=never", "--for", "1h"]);
     let mut child =
-        rehearsal.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("sidestep can be started");
+        trial.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("sidestep can be started");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let first = lines.next().expect("it says what it holds").expect("text");
     assert!(first.contains("thp-system=never for 3600 s"), "{first}");

@@ -162,7 +162,7 @@ fn first_cpu_for_taskset() -> Option<String> {
 }
 
 #[test]
-fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
+fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_reported() {
     let Some(first) = first_cpu_for_taskset() else {
         println!("skipped: needs two CPUs and taskset");
         return;
@@ -174,8 +174,8 @@ fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
     let each = format!("taskset -c {first} sh -c 'while :; do :; done' & ");
     let script = format!("{each}{each}sleep 0.5; kill $(jobs -p) 2>/dev/null; wait; true");
     let (code, said) = bench.place(&[], &["bash", "-c", &script]);
-    let is_told = said.contains("all of its threads that are busy chose their");
-    assert!(code == Some(0) && is_told && !said.contains("spread"), "{said}");
+    let is_reported = said.contains("all of its threads that are busy chose their");
+    assert!(code == Some(0) && is_reported && !said.contains("spread"), "{said}");
     let only_one = ["-c", &first, env!("CARGO_BIN_EXE_sidestep"), "place", "--state"];
     let output = Command::new("taskset")
         .args(only_one)

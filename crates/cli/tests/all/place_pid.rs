@@ -1,4 +1,4 @@
-//! `sidestep place --pid` on programs that run: windows in turns, and what is told of them.
+//! `sidestep place --pid` on programs that run: windows in turns, and what is said of them.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -60,7 +60,7 @@ fn has_one_cpu(test: &str) -> bool {
 }
 
 #[test]
-fn windows_in_turns_that_can_show_nothing_are_told_which_budget_could() {
+fn windows_in_turns_that_can_show_nothing_are_reported_which_budget_could() {
     if has_one_cpu("windows_in_turns_that_can_show_nothing_are_told_which_budget_could") {
         return;
     }
@@ -86,7 +86,7 @@ fn a_process_that_sidestep_runs_below_is_refused() {
 }
 
 #[test]
-fn a_process_that_ends_while_it_is_watched_is_told() {
+fn a_process_that_ends_while_it_is_watched_is_reported() {
     let shell = Shell::start("sleep 1");
     let state = tempfile::tempdir().expect("a temporary folder");
     let output = command(&shell, state.path(), &["--profile", "60s"]).output().expect("it can be started");

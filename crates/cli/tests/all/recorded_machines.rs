@@ -76,7 +76,7 @@ const CASES: [Case; 6] = [
 ];
 
 #[test]
-fn recorded_opterons_are_told_their_flaws_and_what_can_be_done() {
+fn recorded_opterons_are_reported_their_flaws_and_what_can_be_done() {
     let zoo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/zoo");
     if !zoo.join("sysfs").is_dir() {
         println!("skipped: zoo absent: no recorded machine was judged");

@@ -66,7 +66,7 @@ fn every_matrix_and_every_table_of_distances_is_answered() {
             Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["sockets", "infer"]).arg(&file).output();
         let output = output.expect("the binary runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        // A machine without nodes or without distances is told so.
+        // A machine without nodes or without distances gets that as its answer.
         assert!(output.status.success() || said.contains("names no distances"), "{}: {said}", file.display());
         answered += usize::from(output.status.success());
     }

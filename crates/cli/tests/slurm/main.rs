@@ -206,8 +206,8 @@ impl Test {
         self.cluster.printed("scancel", &[job.trim()])?;
         self.cluster.wait_for_jobs(PATIENCE)?;
         let ends = self.ends(&drop)?;
-        let told = |end: &String| end.contains("Terminate") || end.contains("killed");
-        anyhow::ensure!(ends.len() == 7 && ends.values().all(told), "{ends:?}");
+        let reported = |end: &String| end.contains("Terminate") || end.contains("killed");
+        anyhow::ensure!(ends.len() == 7 && ends.values().all(reported), "{ends:?}");
         Ok(())
     }
 

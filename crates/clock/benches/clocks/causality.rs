@@ -59,7 +59,7 @@ impl Seen {
 }
 
 /// Two threads on two CPUs that tell each other the time, until both have enough observations.
-fn observe(cpus: [u32; 2], wanted: u64, read: &(dyn Fn() -> u64 + Sync)) -> Seen {
+fn observe(cpus: [u32; 2], needed: u64, read: &(dyn Fn() -> u64 + Sync)) -> Seen {
     let lines = [Line::default(), Line::default()];
     let (arrived, satisfied) = (AtomicU32::new(0), AtomicU32::new(0));
     let began = Instant::now();
@@ -80,7 +80,7 @@ fn observe(cpus: [u32; 2], wanted: u64, read: &(dyn Fn() -> u64 + Sync)) -> Seen
                 }
                 lines[own].0.store(now, Ordering::Release);
             }
-            if seen.count >= wanted / 2 && !is_satisfied {
+            if seen.count >= needed / 2 && !is_satisfied {
                 is_satisfied = true;
                 satisfied.fetch_add(1, Ordering::Relaxed);
             }
@@ -95,12 +95,12 @@ fn observe(cpus: [u32; 2], wanted: u64, read: &(dyn Fn() -> u64 + Sync)) -> Seen
 }
 
 /// One thread that reads, moves to the other CPU, and reads again.
-fn migrate(cpus: [u32; 2], wanted: u64, read: &dyn Fn() -> u64) -> Seen {
+fn migrate(cpus: [u32; 2], needed: u64, read: &dyn Fn() -> u64) -> Seen {
     /// Reads on each CPU.
     const READS: u32 = 20;
     let (mut seen, mut before) = (Seen::default(), read());
     let began = Instant::now();
-    while seen.count < wanted && began.elapsed() < LIMIT {
+    while seen.count < needed && began.elapsed() < LIMIT {
         let cpu = usize::from(seen.count % 2 == 0);
         pin(&cpus[cpu..=cpu]);
         let mut moved = Seen::default();

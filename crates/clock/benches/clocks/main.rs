@@ -27,9 +27,9 @@ fn main() -> ExitCode {
         eprintln!("{word}: no such section; there are {}", names.join(", "));
         return ExitCode::from(2);
     }
-    let wanted =
+    let needed =
         SECTIONS.iter().filter(|(name, _)| words.is_empty() || words.iter().any(|word| word == name));
-    let missed = wanted.filter(|(_, run)| !run()).map(|(name, _)| *name).collect::<Vec<_>>();
+    let missed = needed.filter(|(_, run)| !run()).map(|(name, _)| *name).collect::<Vec<_>>();
     if !missed.is_empty() {
         println!("missed a target: {}", missed.join(", "));
     }
@@ -44,7 +44,7 @@ pub(crate) fn pin(cpus: &[u32]) {
         // SAFETY: the numbers come from the kernel, for this very set.
         unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     }
-    // SAFETY: 0 is the calling thread; the set is valid and its size is told.
+    // SAFETY: 0 is the calling thread; the set is valid and its size is given.
     let status = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
     assert!(status == 0, "the kernel gave these CPUs and now refuses them");
 }

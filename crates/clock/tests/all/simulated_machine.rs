@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use clock::{
     Belief, Bound, Calibrator, Disruption, Engine, Exchanged, Fault, FaultSchedule, Instruments, Stamp,
-    Surroundings, Timing,
+    SystemState, Timing,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -21,29 +21,29 @@ const NS_PER_TICK: f64 = 0.4;
 const BOOT_NS: u64 = 1_000_000_000;
 const CPUS: u32 = 4;
 
-/// A machine whose time goes on only when it is told to, or when something on it is read.
+/// A machine whose time goes on only when it is asked to, or when something on it is read.
 struct Machine {
     now: AtomicU64,
     cpu: AtomicU32,
     random: AtomicU64,
     schedules: Vec<FaultSchedule>,
-    surroundings: Mutex<Surroundings>,
+    system_state: Mutex<SystemState>,
     kernel_answers: AtomicU32,
 }
 
 impl Machine {
     fn new(faults: &[Vec<Fault>], clock_source: &str, seed: u64) -> Self {
-        let surroundings = Surroundings {
+        let system_state = SystemState {
             clock_source: Some(clock_source.into()),
             online_cpus: Some(format!("0-{}", CPUS - 1)),
-            ..Surroundings::default()
+            ..SystemState::default()
         };
         Self {
             now: AtomicU64::new(10 * TICKS_PER_MS),
             cpu: AtomicU32::new(0),
             random: AtomicU64::new(seed | 1),
             schedules: faults.iter().map(|faults| FaultSchedule::new(0, faults)).collect(),
-            surroundings: Mutex::new(surroundings),
+            system_state: Mutex::new(system_state),
             kernel_answers: AtomicU32::new(1),
         }
     }
@@ -98,8 +98,8 @@ impl Instruments for Machine {
         Some(Exchanged { at_least, at_most, fresh: [9_999; 2], best_after_ticks: 0, overlap_ns, elapsed_ns })
     }
 
-    fn surroundings(&self) -> Surroundings {
-        self.surroundings.lock().expect("no reader panics").clone()
+    fn system_state(&self) -> SystemState {
+        self.system_state.lock().expect("no reader panics").clone()
     }
 }
 
@@ -197,17 +197,17 @@ fn every_disruption_sends_readers_to_the_kernel_and_none_of_them_back_in_time() 
     for (disruption, change) in [
         (
             Disruption::ClockSource,
-            Surroundings { clock_source: Some("hpet".into()), ..Surroundings::default() },
+            SystemState { clock_source: Some("hpet".into()), ..SystemState::default() },
         ),
-        (Disruption::Suspend, Surroundings { asleep_ns: 9_000_000_000, ..Surroundings::default() }),
-        (Disruption::HotPlug, Surroundings { online_cpus: Some("0-2".into()), ..Surroundings::default() }),
-        (Disruption::VmClock, Surroundings { vm_marker: Some(1), ..Surroundings::default() }),
+        (Disruption::Suspend, SystemState { asleep_ns: 9_000_000_000, ..SystemState::default() }),
+        (Disruption::HotPlug, SystemState { online_cpus: Some("0-2".into()), ..SystemState::default() }),
+        (Disruption::VmClock, SystemState { vm_marker: Some(1), ..SystemState::default() }),
     ] {
         let engine = Engine::new(Machine::new(&vec![vec![]; 4], "tsc", 3), 4);
         let (mut calibrator, mut readers) = (calibrator(&engine), Readers::default());
         run(&engine, &mut calibrator, &mut readers, 1_000, 0);
         {
-            let mut now = engine.instruments.surroundings.lock().expect("no reader panics");
+            let mut now = engine.instruments.system_state.lock().expect("no reader panics");
             now.clock_source = change.clock_source.or(now.clock_source.take());
             now.online_cpus = change.online_cpus.or(now.online_cpus.take());
             (now.asleep_ns, now.vm_marker) = (change.asleep_ns, change.vm_marker);

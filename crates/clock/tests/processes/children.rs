@@ -72,7 +72,7 @@ pub(crate) fn pin_to_first_cpu() -> bool {
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel gave this number for such a set.
     unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the set is valid and its size is told.
+    // SAFETY: the set is valid and its size is given.
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) == 0 }
 }
 

@@ -71,7 +71,7 @@ fn a_filter_that_forbids_clock_gettime_takes_only_what_needs_the_system_call() {
 }
 
 #[test]
-fn where_no_thread_can_be_started_the_kernels_time_is_taken_and_the_reason_told() {
+fn where_no_thread_can_be_started_the_kernels_time_is_taken_and_the_reason_reported() {
     assert!(child(|| {
         if !forbid_threads() {
             children::skip("the kernel takes no filter of system calls here");

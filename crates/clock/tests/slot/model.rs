@@ -68,17 +68,17 @@ fn a_reader_that_learns_of_a_closed_slot_finds_it_closed() {
     loom::model(|| {
         let slot = Arc::new(Slot::new());
         slot.publish(&segment(1));
-        let told = Arc::new(loom::sync::atomic::AtomicU32::new(0));
+        let reported = Arc::new(loom::sync::atomic::AtomicU32::new(0));
         let writer = {
-            let (slot, told) = (Arc::clone(&slot), Arc::clone(&told));
+            let (slot, reported) = (Arc::clone(&slot), Arc::clone(&reported));
             thread::spawn(move || {
                 slot.close();
-                told.store(1, loom::sync::atomic::Ordering::Release);
+                reported.store(1, loom::sync::atomic::Ordering::Release);
             })
         };
-        let is_told = told.load(loom::sync::atomic::Ordering::Acquire) == 1;
+        let is_reported = reported.load(loom::sync::atomic::Ordering::Acquire) == 1;
         let read = slot.read(700);
-        assert!(read.is_none() || !is_told && read == Some(expected(1)), "{read:?}");
+        assert!(read.is_none() || !is_reported && read == Some(expected(1)), "{read:?}");
         writer.join().expect("the writer does not panic");
     });
 }
@@ -88,21 +88,21 @@ fn readers_that_hear_of_each_other_see_segments_in_order() {
     loom::model(|| {
         let slot = Arc::new(Slot::new());
         slot.publish(&segment(1));
-        let told = Arc::new(loom::sync::atomic::AtomicU64::new(0));
+        let reported = Arc::new(loom::sync::atomic::AtomicU64::new(0));
         let writer = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || slot.publish(&segment(2)))
         };
         let reader = {
-            let (slot, told) = (Arc::clone(&slot), Arc::clone(&told));
+            let (slot, reported) = (Arc::clone(&slot), Arc::clone(&reported));
             thread::spawn(move || {
                 let read = slot.read(700).expect("both hold");
-                told.store(read, loom::sync::atomic::Ordering::Release);
+                reported.store(read, loom::sync::atomic::Ordering::Release);
             })
         };
-        let heard = told.load(loom::sync::atomic::Ordering::Acquire);
+        let seen = reported.load(loom::sync::atomic::Ordering::Acquire);
         let read = slot.read(700).expect("both hold");
-        assert!(read >= heard, "{read} after {heard}");
+        assert!(read >= seen, "{read} after {seen}");
         reader.join().expect("the reader does not panic");
         writer.join().expect("the writer does not panic");
     });

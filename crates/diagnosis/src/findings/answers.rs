@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_scan_that_failed_is_told() {
+    fn a_field_scan_that_failed_is_reported() {
         let mut record = Record::default();
         let scan = |status: &str| FieldScan { status: status.to_owned(), ..FieldScan::default() };
         record.machine.environment.field_scans = vec![scan("untested")];

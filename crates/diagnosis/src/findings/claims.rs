@@ -1,7 +1,7 @@
 //! Where what CPUs were measured to share is not what the kernel says: cores and second-level caches that are claimed to be
 //! shared and cost nothing, and caches that are claimed to be separate and cost something.
 //!
-//! Cores that are shared without a claim are told by `sharing`. Nothing is said of the last level: its loop shows the way to it.
+//! Cores that are shared without a claim are reported by `sharing`. Nothing is said of the last level: its loop shows the way to it.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ fn claimed_cores(record: &Record, found: &mut Vec<Finding>) {
 
 fn second_levels(record: &Record, found: &mut Vec<Finding>) {
     let topology = &record.machine.topology;
-    // Threads of one core share its caches, whatever is claimed of them: that is told already.
+    // Threads of one core share its caches, whatever is claimed of them: that is reported already.
     let cores = pairs(record, is_execution);
     let is_one_core =
         |key: &(CpuId, CpuId)| cores.get(key).is_none_or(|seen| reading(seen) != Reading::Apart);

@@ -3,6 +3,7 @@
 mod answers;
 mod claims;
 mod clocks;
+mod conditions;
 mod disturbance;
 mod flaws;
 mod inequality;
@@ -10,7 +11,6 @@ mod pages;
 mod sharing;
 mod sizes;
 mod sockets;
-mod surroundings;
 
 pub(crate) use disturbance::surface_is_doubtful;
 pub(crate) use sharing::BUSY_PORTS_BELOW;
@@ -35,7 +35,7 @@ pub fn findings(record: &Record) -> Vec<Finding> {
         sockets::judge,
         pages::judge,
         clocks::judge,
-        surroundings::judge,
+        conditions::judge,
     ];
     let mut found = Vec::new();
     for judge in judges {

@@ -164,7 +164,7 @@ fn mechanism(record: &Record, level: &Level, smaller: bool) -> String {
     match (smaller, guest, shared) {
         (false, ..) => "the claim is too small; a hypervisor or a table in firmware invents it (inference)",
         (true, true, _) => {
-            "a guest is told the size of the host's cache; it gets what neighbours leave, or the ways it is \
+            "a guest sees the size of the host's cache; it gets what neighbours leave, or the ways it is \
              allocated (inference)"
         }
         (true, false, true) => {

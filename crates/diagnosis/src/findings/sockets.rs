@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_cpu_differs_from_itself_by_more_than_a_link_no_links_are_told() {
+    fn where_a_cpu_differs_from_itself_by_more_than_a_link_no_links_are_reported() {
         let is_known = |aa_half_width: f64| {
             let mut sockets = record(SocketVerdict::Inconclusive).sockets.expect("it has sockets");
             sockets.equality.push(SubjectEquality {

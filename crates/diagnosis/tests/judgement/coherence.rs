@@ -82,37 +82,37 @@ fn number(name: &str) -> Option<usize> {
 /// What must hold of every record that is shown, by its own arithmetic and not by the rules'.
 fn check(record: &Record, name: &str) {
     let levels = &record.levels;
-    let told = format!("{name}: {levels:#?}");
+    let reported = format!("{name}: {levels:#?}");
     for pair in levels.caches.windows(2) {
-        assert!(pair[0].ns < pair[1].ns, "{told}");
-        assert!(number(&pair[0].name).is_some(), "{told}");
-        assert!(number(&pair[1].name).is_none_or(|after| Some(after) > number(&pair[0].name)), "{told}");
+        assert!(pair[0].ns < pair[1].ns, "{reported}");
+        assert!(number(&pair[0].name).is_some(), "{reported}");
+        assert!(number(&pair[1].name).is_none_or(|after| Some(after) > number(&pair[0].name)), "{reported}");
     }
     let sizes: Vec<u64> = levels.caches.iter().filter_map(|level| Some(level.size_bytes?.0)).collect();
-    assert!(sizes.is_sorted_by(|a, b| a < b), "{told}");
+    assert!(sizes.is_sorted_by(|a, b| a < b), "{reported}");
     let rates: Vec<[f64; 2]> =
         levels.caches.iter().filter_map(|level| level.read_interval.map(|of| [of.low, of.high])).collect();
     for pair in rates.windows(2) {
-        assert!(pair[1][0] <= pair[0][1], "{told}");
+        assert!(pair[1][0] <= pair[0][1], "{reported}");
     }
     for (index, level) in levels.caches.iter().enumerate() {
         let is_twin = |other: &record::Level| {
             level.read_bytes_per_s.is_some() && other.read_bytes_per_s == level.read_bytes_per_s
         };
-        assert!(!levels.caches[index + 1..].iter().any(is_twin), "{told}");
+        assert!(!levels.caches[index + 1..].iter().any(is_twin), "{reported}");
     }
     for pair in levels.tlbs.windows(2) {
-        assert!(pair[0].level < pair[1].level && pair[0].entries < pair[1].entries, "{told}");
+        assert!(pair[0].level < pair[1].level && pair[0].entries < pair[1].entries, "{reported}");
     }
-    assert!(levels.tlbs.iter().all(|tlb| tlb.miss_interval.low > 0.0), "{told}");
-    assert!(levels.walk_interval.is_none_or(|interval| interval.low > 0.0), "{told}");
+    assert!(levels.tlbs.iter().all(|tlb| tlb.miss_interval.low > 0.0), "{reported}");
+    assert!(levels.walk_interval.is_none_or(|interval| interval.low > 0.0), "{reported}");
     let severity =
         |id: &str| record.findings.iter().find(|finding| finding.id == id).map(|finding| finding.severity);
     if severity("busy-sibling").is_some() {
-        assert_ne!(severity("hidden-siblings"), Some(Severity::Good), "{told}");
+        assert_ne!(severity("hidden-siblings"), Some(Severity::Good), "{reported}");
     }
     for one in &levels.withheld {
-        assert!(!one.what.is_empty() && !one.because.is_empty(), "{told}");
+        assert!(!one.what.is_empty() && !one.because.is_empty(), "{reported}");
     }
 }
 
@@ -155,7 +155,7 @@ fn what_is_shown_of_a_made_up_machine_is_true_or_withheld() {
                     (&one.name, one.ns.round(), one.size_bytes, &one.claimed_bytes, one.read_bytes_per_s)
                 })
                 .collect();
-            let told = format!(
+            let reported = format!(
                 "round {round}, {}, of {:?}: {shown:?}, {:?}",
                 level.name,
                 hierarchy.caches.iter().map(|one| (one.ns, one.bytes)).collect::<Vec<_>>(),
@@ -166,14 +166,14 @@ fn what_is_shown_of_a_made_up_machine_is_true_or_withheld() {
             rows += 1;
             if let Some(rate) = level.read_bytes_per_s {
                 let expected = RATES[if is_memory { RATES.len() - 1 } else { place }];
-                assert!((rate / 1e9 / expected - 1.0).abs() < 0.02, "a rate of {expected}, {told}");
+                assert!((rate / 1e9 / expected - 1.0).abs() < 0.02, "a rate of {expected}, {reported}");
                 rates += 1;
             }
-            assert_eq!(is_memory, level.name == "memory", "{told}");
+            assert_eq!(is_memory, level.name == "memory", "{reported}");
             let Some(truth) = hierarchy.caches.get(place) else { continue };
             if let Some(size) = level.size_bytes {
                 let share = size.0 as f64 / truth.bytes;
-                assert!((0.4..2.5).contains(&share), "a size of {}, {told}", truth.bytes);
+                assert!((0.4..2.5).contains(&share), "a size of {}, {reported}", truth.bytes);
                 sizes += 1;
             }
             if level.claimed_bytes.is_some_and(|claim| (claim.0 as f64 / truth.bytes - 1.0).abs() < 0.01) {

@@ -120,7 +120,7 @@ fn levels_come_from_the_surface_even_if_nothing_is_claimed() {
 }
 
 #[test]
-fn a_small_l2_and_a_fast_large_l3_are_told_apart() {
+fn a_small_l2_and_a_fast_large_l3_are_distinguished() {
     let caches =
         vec![cache(32.0 * KIB, 1.1, false), cache(512.0 * KIB, 3.6, false), cache(8.0 * MIB, 12.5, true)];
     check(

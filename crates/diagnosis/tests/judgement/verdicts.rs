@@ -175,7 +175,7 @@ fn claimed_siblings(resource: &str, slowdown: f64, half: f64) -> Record {
 }
 
 #[test]
-fn siblings_that_the_machine_claims_and_that_cost_each_other_nothing_are_told() {
+fn siblings_that_the_machine_claims_and_that_cost_each_other_nothing_are_reported() {
     check(
         claimed_siblings("integer", 1.0, 0.02),
         "claimed-core-apart",
@@ -220,7 +220,7 @@ fn second_levels(claim: [&str; 2], slowdown: f64, half: f64) -> Record {
 }
 
 #[test]
-fn second_levels_that_are_not_as_the_machine_says_are_told() {
+fn second_levels_that_are_not_as_the_machine_says_are_reported() {
     check(second_levels(["0", "1"], 1.7, 0.05), "hidden-shared-cache", Severity::Notice, "of their own");
     check(
         second_levels(["0-1", "0-1"], 1.01, 0.02),
@@ -232,9 +232,9 @@ fn second_levels_that_are_not_as_the_machine_says_are_told() {
         assert_eq!(judged(as_claimed.clone(), "hidden-shared-cache"), None);
         assert_eq!(judged(as_claimed, "claimed-cache-apart"), None);
     }
-    let mut untold = second_levels(["0", "1"], 1.7, 0.05);
-    untold.machine.topology.caches.clear();
-    assert_eq!(judged(untold, "hidden-shared-cache"), None, "no claim, no difference");
+    let mut unreported = second_levels(["0", "1"], 1.7, 0.05);
+    unreported.machine.topology.caches.clear();
+    assert_eq!(judged(unreported, "hidden-shared-cache"), None, "no claim, no difference");
     let mut one_core = second_levels(["0", "1"], 1.7, 0.05);
     one_core.cores.sharing.retain(|pair| pair.resource == "l2");
     assert_eq!(judged(one_core, "hidden-shared-cache"), None, "two threads of one core share all its caches");
@@ -325,7 +325,7 @@ fn clocks_are_compared_between_cpus_and_no_steadiness_is_claimed() {
 }
 
 #[test]
-fn waking_is_told_by_its_median_and_its_ninetieth_percentile() {
+fn waking_is_reported_by_its_median_and_its_ninetieth_percentile() {
     let point = |idle_us: f64, ns: f64, p90_ns: f64| WakePoint {
         waker: CpuId(0),
         sleeper: CpuId(1),

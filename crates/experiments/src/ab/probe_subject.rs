@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_laid_once_is_not_told_and_other_pages_are() {
+    fn what_was_laid_once_is_not_reported_and_other_pages_are() {
         let note = |times, with_other_pages| {
             Layout { times, with_other_pages, ..Layout::default() }.note("x").unwrap_or_default()
         };

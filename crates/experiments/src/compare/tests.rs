@@ -207,7 +207,7 @@ fn other_machines_and_changed_conditions_are_said() {
 }
 
 #[test]
-fn a_reboot_between_is_told_and_the_same_boot_is_not() {
+fn a_reboot_between_is_reported_and_the_same_boot_is_not() {
     let in_boot = |name: &str, boot: &str| {
         let [mut one, _] = arms(10.0, 10.0, 0.01);
         name.clone_into(&mut one.name);

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_a_toggle_could_prove_comes_with_its_command() {
-        for (difference, told_as, command) in [
+        for (difference, reported_as, command) in [
             (
                 fact("clock source", Some("kvm-clock"), Some("tsc")),
                 "clock source from kvm-clock to tsc",
@@ -261,7 +261,7 @@ mod tests {
                 Some("sidestep ab --across-reboot --a '' --b 'mitigations=off'"),
             ),
         ] {
-            assert_eq!(described(&difference), told_as);
+            assert_eq!(described(&difference), reported_as);
             let found = proofs(std::slice::from_ref(&difference));
             assert_eq!(found.first().map(|proof| proof.command.as_str()), command);
         }

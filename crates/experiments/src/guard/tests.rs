@@ -229,7 +229,7 @@ fn a_baseline_of_a_busy_machine_is_marked_in_the_first_line_and_a_few_busy_runs_
 }
 
 #[test]
-fn a_clock_that_was_set_back_since_the_last_check_is_told() {
+fn a_clock_that_was_set_back_since_the_last_check_is_reported() {
     let mut random = Random::new(8);
     let baseline = baseline(&mut random, FEWEST_RUNS);
     let mut ledger = GuardLedger::default();

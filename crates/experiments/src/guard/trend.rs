@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_earns_nothing_and_is_told() {
+    fn a_clock_that_was_set_back_earns_nothing_and_is_reported() {
         let checked_utc = "2026-01-02T00:00:00Z".to_owned();
         let past = [GuardPast { checked_utc, saved_days: 3.5, ..GuardPast::default() }];
         let back = allowance(&past, "2025-06-01T00:00:00Z");

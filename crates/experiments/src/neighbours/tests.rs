@@ -149,5 +149,5 @@ fn what_says_nothing_is_passed_over() {
     assert!(found.at_work.is_empty() && found.costs.iter().all(|cost| cost.class != RowClass::MemoryLatency));
     assert!(found.shows.iter().all(|line| !line.contains("NaN")), "{:?}", found.shows);
     let two = record(&[150.0, 290.0], &[0.0; 3]);
-    assert!(described(&two, &[]).at_work.is_empty(), "a row that an epoch lacks cannot be told by epoch");
+    assert!(described(&two, &[]).at_work.is_empty(), "a row that an epoch lacks cannot be judged by epoch");
 }

@@ -1,7 +1,7 @@
 //! What is tried against the kernel's own placement: the best, neighbours apart, neighbours together; and the kernel again where
 //! two of them are the same.
 //!
-//! Where nothing that was learnt tells the threads apart, no placement is called the best: a third order of neighbours is tried in
+//! Where nothing that was seen distinguishes the threads, no placement is called the best: a third order of neighbours is tried in
 //! its place. Of four threads on two CPUs, the three are all the placements with two on each.
 
 use machine::CpuSet;
@@ -107,7 +107,7 @@ impl Arms {
         };
         let decided = decided.filter(|decided| decided.tells_apart());
         if let Some(decided) = decided {
-            add(BEST, "the best by what was learnt", decided.slot_of.clone());
+            add(BEST, "the best by what was seen", decided.slot_of.clone());
         }
         if threads.len() > 1 && !slots.cpus.is_empty() {
             add("spread", "neighbours in the order of creation apart", spread(threads.len(), slots));

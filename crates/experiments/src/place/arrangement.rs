@@ -229,7 +229,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_level_whose_units_are_cut_unevenly_is_left_out_and_told() {
+    fn a_level_whose_units_are_cut_unevenly_is_left_out_and_reported() {
         let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-2").expect("a list"));
         assert_eq!(slots.levels.len(), 1);
         assert_eq!(slots.left_out, ["L2"]);

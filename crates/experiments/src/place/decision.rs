@@ -1,4 +1,4 @@
-//! The best placement by what was learnt: an objective over pairs of threads, and the best of the placements that were tried.
+//! The best placement by what was seen: an objective over pairs of threads, and the best of the placements that were tried.
 //!
 //! Values are in speeds of one undisturbed thread, as `placement` has them, and say which placement is the best, not what it
 //! gains. A thread beside another on one CPU loses what both are busy at the same time, were they to run by chance.
@@ -43,7 +43,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Where it stands in what was learnt; `None` if it was not seen there.
+    /// Where it stands in what was seen; `None` if it was not seen there.
     pub(super) fn place_in(&self, sharing: &Sharing) -> Option<usize> {
         sharing.threads.iter().position(|seen| seen.tid == self.thread && seen.pid == self.process)
     }
@@ -68,7 +68,7 @@ impl Decided {
     }
 }
 
-/// Finds the best placement; `None` if the threads cannot be told apart by anything that is known.
+/// Finds the best placement; `None` if nothing that is known distinguishes the threads.
 ///
 /// `sharing` may be without any of these threads; `cores` is what the check-up measured, if anything, and `handovers` what it costs
 /// here to wake another thread, if that was measured.
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_threads_are_spread_and_not_told_apart() {
+    fn independent_threads_are_spread_and_not_distinguished() {
         let threads = busy(2, 1.0);
         let found = decide(&threads, &slots(2), None, &Cores::default(), None).expect("two threads");
         assert_ne!(found.slot_of[0], found.slot_of[1]);

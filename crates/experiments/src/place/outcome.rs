@@ -32,7 +32,7 @@ pub struct ProgramProfile {
     pub apart_threads: usize,
     /// Those of them that are busy.
     pub apart_busy: usize,
-    /// Why its threads cannot be told by what was seen of them.
+    /// Why its threads cannot be determined by what was seen of them.
     pub unseen: Option<String>,
     /// Who shares what.
     pub sharing: Option<Sharing>,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_computed_placement_is_recommended_where_another_is_not_told_from_it() {
+    fn the_computed_placement_is_recommended_where_another_is_not_distinguished_from_it() {
         let arm = |name: &str, change: f64, q: f64| PlaceArm {
             change_percent: Some(change),
             change_interval: Some(Interval::between(change - 3.0, change + 3.0)),

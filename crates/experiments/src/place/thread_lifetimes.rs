@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_short_lives_used_is_told_from_what_long_ones_did_unseen() {
+    fn what_short_lives_used_is_distinguished_from_what_long_ones_did_unseen() {
         let crowd: Vec<[(u32, u64); 2]> = (0..100).map(|n| [(2 * n, 10), (2 * n + 1, 10)]).collect();
         let crowd: Vec<(u64, &[(u32, u64)])> =
             crowd.iter().zip(0..).map(|(there, n)| (10 * n + 5, &there[..])).collect();

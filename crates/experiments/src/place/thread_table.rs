@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_counts_from_the_start_of_a_thread_or_from_where_it_is_told_to() {
+    fn cpu_time_counts_from_the_start_of_a_thread_or_from_where_it_is_asked_to() {
         let mut table = ThreadTable::default();
         let busy = |busy_ns| Followed { busy_ns, ..thread(10, 10, 5, "m") };
         table.enter(&[busy(3)]);

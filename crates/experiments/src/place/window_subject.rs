@@ -29,7 +29,7 @@ pub fn look_time(window: Duration, command: Duration) -> Duration {
     window.mul_f64(1.0 + SETTLE_SHARE) + command * 2
 }
 
-/// The process, and how its progress is told.
+/// The process, and how its progress is measured.
 pub struct WindowSubject<'a> {
     /// Its threads.
     pub follower: &'a mut Follower,

@@ -18,7 +18,7 @@ use crate::world::{FakeSubject, LINES, Truth, World};
 struct Nobody;
 
 impl Standing for Nobody {
-    fn trials(&mut self, _done: usize, _wanted: usize) {}
+    fn trials(&mut self, _done: usize, _needed: usize) {}
 }
 
 /// Boots the recorded machine.

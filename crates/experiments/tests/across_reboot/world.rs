@@ -109,7 +109,7 @@ struct Acknowledging<'a> {
 }
 
 impl Standing for Acknowledging<'_> {
-    fn trials(&mut self, done: usize, _wanted: usize) {
+    fn trials(&mut self, done: usize, _needed: usize) {
         self.all.0.insert(self.boot_id.clone(), done);
     }
 }

@@ -15,7 +15,7 @@ const STOCK: [(&str, &str); 6] = [
     ("meltdown", "Mitigation: PTI"),
 ];
 
-fn told(files: &[(&str, &str)]) -> Vec<FlawVerdict> {
+fn reported(files: &[(&str, &str)]) -> Vec<FlawVerdict> {
     let file = |&(file, text): &(&str, &str)| (file.to_owned(), Reading::Is(text.to_owned()));
     let vulnerabilities = Some(files.iter().map(file).collect());
     judge(&catalogue(), &FlawEvidence { vulnerabilities, ..FlawEvidence::default() })
@@ -27,7 +27,7 @@ fn failing(verdicts: &[FlawVerdict]) -> Vec<String> {
 
 #[test]
 fn a_stock_kernel_is_not_condemned_and_a_vulnerable_one_is() {
-    assert_eq!(failing(&told(&STOCK)), Vec::<String>::new());
+    assert_eq!(failing(&reported(&STOCK)), Vec::<String>::new());
     for (file, text, id) in [
         ("spec_store_bypass", "Vulnerable", "ssb"),
         ("mds", "Vulnerable: Clear CPU buffers attempted, no microcode; SMT vulnerable", "mds"),
@@ -35,13 +35,13 @@ fn a_stock_kernel_is_not_condemned_and_a_vulnerable_one_is() {
         ("spectre_v2", "Mitigation: Retpolines; IBPB: disabled; STIBP: disabled", "spectre-v2-user"),
         ("spec_rstack_overflow", "Mitigation: safe RET, no microcode", "srso"),
     ] {
-        assert_eq!(failing(&told(&[(file, text)])), [id], "{text}");
+        assert_eq!(failing(&reported(&[(file, text)])), [id], "{text}");
     }
 }
 
 #[test]
-fn a_disagreement_fails_where_one_witness_says_not_protected() {
-    let mut verdict = told(&STOCK).into_iter().find(|verdict| verdict.id == "meltdown").expect("known");
+fn a_disagreement_fails_where_one_evidence_says_not_protected() {
+    let mut verdict = reported(&STOCK).into_iter().find(|verdict| verdict.id == "meltdown").expect("known");
     verdict.disagreements = vec!["time says one thing, the kernel another".into()];
     // Time sees a price that the kernel denies: nobody says not protected.
     assert_eq!(unmet(&verdict), None);
@@ -58,10 +58,10 @@ fn a_disagreement_fails_where_one_witness_says_not_protected() {
 
 #[test]
 fn against_a_norm_only_what_got_worse_fails() {
-    let before = told(&[STOCK[0], STOCK[3], ("spectre_v1", "Vulnerable")]);
+    let before = reported(&[STOCK[0], STOCK[3], ("spectre_v1", "Vulnerable")]);
     let baseline = GateBaseline::of_verdicts(&before).expect("verdicts");
     let worse = |now: &[(&str, &str)]| -> Vec<String> {
-        told(now)
+        reported(now)
             .iter()
             .filter_map(|verdict| baseline.worse(verdict))
             .map(|reason| format!("{}: {}", reason.id, reason.why))
@@ -83,7 +83,8 @@ fn against_a_norm_only_what_got_worse_fails() {
 fn a_norm_is_read_from_json_of_this_and_of_older_versions() {
     let text = br#"{"schema": 1, "flaws": [{"id": "ssb", "protected": "yes"}, {"id": "mds", "protected": "on_request"}]}"#;
     let baseline = GateBaseline::parse(text).expect("a baseline");
-    let [ssb] = &told(&[STOCK[0]]).into_iter().filter(|verdict| verdict.id == "ssb").collect::<Vec<_>>()[..]
+    let [ssb] =
+        &reported(&[STOCK[0]]).into_iter().filter(|verdict| verdict.id == "ssb").collect::<Vec<_>>()[..]
     else {
         panic!("one")
     };

@@ -104,10 +104,10 @@ fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
 
 #[test]
 fn flaws_of_x86_are_not_looked_for_elsewhere() {
-    let told = Reading::Is("Mitigation: CSV2, BHB".to_owned());
+    let reported = Reading::Is("Mitigation: CSV2, BHB".to_owned());
     let mut evidence = FlawEvidence {
         other_architecture: Some("aarch64".into()),
-        vulnerabilities: Some([("spectre_v2".to_owned(), told)].into()),
+        vulnerabilities: Some([("spectre_v2".to_owned(), reported)].into()),
         ..FlawEvidence::default()
     };
     evidence.shape.cpus = 20;
@@ -132,7 +132,7 @@ fn flaws_of_x86_are_not_looked_for_elsewhere() {
 }
 
 #[test]
-fn a_vendor_that_cannot_have_a_flaw_is_not_affected_and_told_why() {
+fn a_vendor_that_cannot_have_a_flaw_is_not_affected_and_reported_why() {
     let catalogue = catalogue();
     let amd = [
         ("taa", "of Intel alone"),
@@ -217,7 +217,7 @@ fn a_branch_barrier_is_judged_by_cpuid_on_any_family() {
 
 #[test]
 fn a_hidden_flag_does_not_outweigh_the_kernel_that_calls_the_cpu_vulnerable() {
-    let told = |id: &str, file: &str, flags: &[&str]| {
+    let reported = |id: &str, file: &str, flags: &[&str]| {
         let evidence = FlawEvidence {
             cpus: vec![cpu("GenuineIntel", 6, 0x5e, 3)],
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
@@ -228,7 +228,7 @@ fn a_hidden_flag_does_not_outweigh_the_kernel_that_calls_the_cpu_vulnerable() {
     };
     // `nordrand` hides RDRAND; gathers need the flag avx2.
     for (id, file) in [("srbds", "srbds"), ("gds", "gather_data_sampling")] {
-        let verdict = told(id, file, &["fpu"]);
+        let verdict = reported(id, file, &["fpu"]);
         assert_eq!(
             (verdict.affected, verdict.protected),
             (Answer::Yes, Protection::NotProtected),
@@ -236,7 +236,7 @@ fn a_hidden_flag_does_not_outweigh_the_kernel_that_calls_the_cpu_vulnerable() {
         );
         assert!(flaws::unmet(&verdict).is_some(), "{id}");
     }
-    assert_eq!(told("gds", "gather_data_sampling", &["fpu"]).disagreements.len(), 1);
+    assert_eq!(reported("gds", "gather_data_sampling", &["fpu"]).disagreements.len(), 1);
 }
 
 #[test]
@@ -286,11 +286,11 @@ fn an_instruction_that_the_kernel_hides_is_its_workaround() {
 
 #[test]
 fn a_kernel_that_has_not_looked_says_nothing() {
-    let told = Reading::Is("Not affected".to_owned());
+    let reported = Reading::Is("Not affected".to_owned());
     let on = |cpu: CpuSignature, hypervisor: Option<&str>| FlawEvidence {
         cpus: vec![cpu],
         hypervisor: hypervisor.map(str::to_owned),
-        vulnerabilities: Some([("old_microcode".to_owned(), told.clone())].into()),
+        vulnerabilities: Some([("old_microcode".to_owned(), reported.clone())].into()),
         ..FlawEvidence::default()
     };
     for (evidence, affected) in [
@@ -318,12 +318,12 @@ fn who_may_not_have_a_flaw_is_not_called_open_to_it() {
 fn a_kernel_that_calls_it_on_is_contradicted_by_a_cpu_without_it() {
     // MCU_OPT_CTRL[4] switches the workaround off on the second CPU.
     let registers = [("10a", all_cpus(&[0x200_0000; 2])), ("123", all_cpus(&[0, 0x10]))];
-    let told = Reading::Is("Mitigation: Microcode".to_owned());
+    let reported = Reading::Is("Mitigation: Microcode".to_owned());
     let evidence = FlawEvidence {
         cpus: vec![cpu("GenuineIntel", 6, 0x55, 7); 2],
         flags: vec!["avx2".into()],
         msr: registers.map(|(number, readings)| (number.to_owned(), readings)).into(),
-        vulnerabilities: Some([("gather_data_sampling".to_owned(), told)].into()),
+        vulnerabilities: Some([("gather_data_sampling".to_owned(), reported)].into()),
         ..FlawEvidence::default()
     };
     let verdict = of(&catalogue(), &evidence, "gds");
@@ -333,7 +333,7 @@ fn a_kernel_that_calls_it_on_is_contradicted_by_a_cpu_without_it() {
 }
 
 #[test]
-fn registers_of_a_guest_are_no_witness_and_time_is() {
+fn registers_of_a_guest_are_no_evidence_and_time_is() {
     let mut evidence = board(&[phenom(2), phenom(2)], [0x18; 2], [0x22; 2], 1);
     evidence.hypervisor = Some("KVM".into());
     let verdict = of(&catalogue(), &evidence, "amd-298");
@@ -358,7 +358,7 @@ fn registers_of_a_guest_are_no_witness_and_time_is() {
 }
 
 #[test]
-fn a_guest_that_is_told_not_affected_pays_untold() {
+fn a_guest_that_is_reported_not_affected_pays_undeclared() {
     let mut evidence = FlawEvidence {
         cpus: vec![cpu("GenuineIntel", 6, 0x55, 7)],
         hypervisor: Some("KVM".into()),
@@ -366,8 +366,8 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
         timing: measured("gather_ymm_cycles", 27.1, 0.1),
         ..FlawEvidence::default()
     };
-    let told = Reading::Is("Not affected".to_owned());
-    evidence.vulnerabilities = Some([("gather_data_sampling".to_owned(), told)].into());
+    let reported = Reading::Is("Not affected".to_owned());
+    evidence.vulnerabilities = Some([("gather_data_sampling".to_owned(), reported)].into());
     let untimed = FlawEvidence { timing: BTreeMap::new(), ..evidence.clone() };
     let verdict = of(&catalogue(), &untimed, "gds");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::Unknown));
@@ -381,7 +381,7 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
     assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
     assert_eq!(verdict.protected, Protection::Protected);
     assert_eq!(verdict.disagreements.len(), 1, "{:?}", verdict.disagreements);
-    // The same without time: affected, and nobody knows whether it is paid for.
+    // The same without time: affected, and unknown whether it costs.
     evidence.timing.clear();
     let verdict = of(&catalogue(), &evidence, "gds");
     assert_eq!((verdict.affected, verdict.paid, verdict.special), (Answer::Yes, Answer::Unknown, None));

@@ -216,7 +216,7 @@ mod tests {
     ];
 
     #[test]
-    fn sharers_that_are_not_told_or_contradict_are_no_caches_of_their_own() {
+    fn sharers_that_are_not_reported_or_contradict_are_no_caches_of_their_own() {
         for (says, expected, contradictions) in CASES {
             let folder = tempfile::tempdir().expect("a temporary folder");
             for (cpu, (map, list)) in says.iter().enumerate() {
@@ -242,8 +242,13 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{says:?}");
             assert_eq!(machine.disagreements.len(), contradictions, "{says:?}: {:#?}", machine.disagreements);
-            let is_told = machine.missing.iter().any(|line| line.contains("share an L3"));
-            assert_eq!(is_told, expected.iter().any(|cache| cache.ends_with('?')), "{:?}", machine.missing);
+            let is_reported = machine.missing.iter().any(|line| line.contains("share an L3"));
+            assert_eq!(
+                is_reported,
+                expected.iter().any(|cache| cache.ends_with('?')),
+                "{:?}",
+                machine.missing
+            );
         }
     }
 }

@@ -100,8 +100,8 @@ pub(super) fn fill(machine: &mut Machine, claimed: Machine, cpuid: &Cpuid, info:
     fill_caches(machine, &claimed.topology, cpuid, info);
     let kinds: BTreeMap<CpuId, CoreKind> =
         claimed.topology.cpus.iter().map(|cpu| (cpu.id, cpu.core_kind)).collect();
-    let is_untold = machine.topology.cpus.iter().all(|cpu| cpu.core_kind == CoreKind::Uniform);
-    if cpuid.is_whole() && is_untold {
+    let is_unreported = machine.topology.cpus.iter().all(|cpu| cpu.core_kind == CoreKind::Uniform);
+    if cpuid.is_whole() && is_unreported {
         for cpu in &mut machine.topology.cpus {
             cpu.core_kind = kinds.get(&cpu.id).copied().unwrap_or_default();
         }

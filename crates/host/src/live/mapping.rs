@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn touching_asks_every_2_mib_and_ends_when_it_is_told_to() {
+    fn touching_asks_every_2_mib_and_ends_when_it_is_asked_to() {
         let asked = std::cell::Cell::new(0);
         let goes_on = || {
             asked.set(asked.get() + 1);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_what_the_kernel_told_this_process() {
+    fn a_page_is_what_the_kernel_reported_this_process() {
         let machine = crate::describe(&crate::Root::live(), None);
         let described = machine.environment.page_bytes.map(|bytes| bytes.0 as usize);
         assert_eq!(described.unwrap_or(super::page_bytes()), super::page_bytes());

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_of_the_kernel_are_told_apart() {
+    fn flags_of_the_kernel_are_distinguished() {
         let of = |flags| {
             let state = state(flags);
             [state.switchable, state.stopped, state.latched, state.not_affected]

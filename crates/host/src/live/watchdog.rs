@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_told_from_its_successor_by_its_start() {
+    fn a_process_is_distinguished_from_its_successor_by_its_start() {
         let own = process_start_ticks(std::process::id()).expect("this process runs");
         assert!(own > 0);
         assert_eq!(process_start_ticks(u32::MAX), None);

@@ -124,7 +124,7 @@ fn ids_that_wrap_or_contradict_each_other_are_never_silent() {
 }
 
 #[test]
-fn a_package_with_more_cpus_than_a_leaf_counts_is_told() {
+fn a_package_with_more_cpus_than_a_leaf_counts_is_reported() {
     let mut texts: Vec<(u32, String)> = (0..4).map(|cpu| (cpu, zen_4(cpu, ALL))).collect();
     for (_, text) in &mut texts {
         *text = text.replace(" c0 ", " 2 ");

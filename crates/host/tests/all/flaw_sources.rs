@@ -31,12 +31,12 @@ fn a_half_present_tree_is_read_as_far_as_it_goes() {
     let sources = FlawSources::of(&root, None);
     let evidence = sources.read(&asked);
     assert_eq!(evidence.kernel_release.as_deref(), Some("6.1.0-13-amd64"));
-    let told = evidence.vulnerabilities.expect("the folder is there");
-    assert_eq!(told["mds"], Reading::Is("Mitigation: Clear CPU buffers; SMT disabled".to_owned()));
-    assert_eq!(told["meltdown"], Reading::Is(String::new()));
-    assert!(matches!(&told["l1tf"], Reading::Missing(reason) if !reason.is_empty()), "{told:?}");
-    assert!(told.contains_key("srbds"), "{told:?}");
-    assert!(matches!(&told["taa"], Reading::Missing(reason) if reason.starts_with("1048576 bytes")));
+    let reported = evidence.vulnerabilities.expect("the folder is there");
+    assert_eq!(reported["mds"], Reading::Is("Mitigation: Clear CPU buffers; SMT disabled".to_owned()));
+    assert_eq!(reported["meltdown"], Reading::Is(String::new()));
+    assert!(matches!(&reported["l1tf"], Reading::Missing(reason) if !reason.is_empty()), "{reported:?}");
+    assert!(reported.contains_key("srbds"), "{reported:?}");
+    assert!(matches!(&reported["taa"], Reading::Missing(reason) if reason.starts_with("1048576 bytes")));
     assert!(matches!(&evidence.msr["10a"][0].value, Reading::Missing(reason) if reason.contains("msr/")));
     assert!(evidence.pci["3.84"].is_empty() && evidence.cpuid.is_empty());
     assert!(evidence.cpus.iter().all(|cpu| cpu.family.is_none()), "{:?}", evidence.cpus);

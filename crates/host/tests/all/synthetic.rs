@@ -63,7 +63,7 @@ fn a_folder_and_tarballs_of_it_give_the_same_machine() {
     let zstd =
         ruzstd::encoding::compress_to_vec(plain.as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
     for (kind, bytes) in [("tar", plain), ("gz", gzip), ("bz2", bzip2), ("zst", zstd)] {
-        // The name says nothing: the kind is told by the content.
+        // The name says nothing: the kind is determined by the content.
         let path = scratch.path().join(kind);
         std::fs::write(&path, bytes).expect("a tarball");
         let machine = describe(&Root::open(&path).expect("a recorded machine"), None);

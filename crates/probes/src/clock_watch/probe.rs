@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clock::{
-    CounterSource, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, KernelClock, Side, Surroundings,
+    CounterSource, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, KernelClock, Side, SystemState,
     Timescale, VmClock, monotonic_raw_ns,
 };
 use host::live::{Pinned, current_cpu, start_on};
@@ -87,7 +87,7 @@ impl<'a, S: CounterSource + Send> Prober<'a, S> {
             realtime_ns,
             boottime_ns,
             width_ns,
-            surroundings: Surroundings::look(KernelClock::Vdso, self.vm_clock.as_ref()),
+            system_state: SystemState::look(KernelClock::Vdso, self.vm_clock.as_ref()),
             synchronised: live::ntp_state().map(|state| state.synchronised),
             hardware_clock_s,
             exchange,

@@ -19,7 +19,7 @@ struct World {
     late_ns: u64,
     /// The two CPUs do not meet.
     is_busy: bool,
-    surroundings: Surroundings,
+    system_state: SystemState,
 }
 
 impl World {
@@ -33,7 +33,7 @@ impl World {
             realtime_ahead_ns: 1_700_000_000 * SECOND_NS.cast_signed(),
             counter_ahead_ticks: 0,
             late_ns: 0,
-            surroundings: Surroundings {
+            system_state: SystemState {
                 clock_source: Some("tsc".to_owned()),
                 online_cpus: Some("0-1".to_owned()),
                 asleep_ns: 0,
@@ -65,7 +65,7 @@ impl World {
             overlap_ns: 3,
             elapsed_ns: 3,
         };
-        let boottime_ns = raw_ns + self.surroundings.asleep_ns.cast_unsigned();
+        let boottime_ns = raw_ns + self.system_state.asleep_ns.cast_unsigned();
         self.watcher.judge(Pulse {
             due_ns,
             raw_ns,
@@ -73,7 +73,7 @@ impl World {
             realtime_ns: boottime_ns.wrapping_add_signed(self.realtime_ahead_ns),
             boottime_ns,
             width_ns: 300,
-            surroundings: self.surroundings.clone(),
+            system_state: self.system_state.clone(),
             synchronised: Some(true),
             hardware_clock_s: None,
             exchange: Some(PairExchange { pair: PAIR, seen: Ok((!self.is_busy).then_some(exchanged)) }),
@@ -167,17 +167,17 @@ fn an_offset_that_was_always_there_is_reported_once() {
 fn what_happens_around_the_counters_is_reported_by_its_name() {
     let mut world = World::new(&[]);
     world.quiet(10);
-    world.surroundings.clock_source = Some("hpet".to_owned());
+    world.system_state.clock_source = Some("hpet".to_owned());
     assert!(matches!(world.step()[..], [ClockHappening::ClockSource { .. }]));
     world.realtime_ahead_ns -= 50_000;
     assert!(
         matches!(world.step()[..], [ClockHappening::SystemTimeStepped { ns }] if (ns + 50_000.0).abs() < 1.0)
     );
-    world.surroundings.vm_marker = Some(2);
+    world.system_state.vm_marker = Some(2);
     assert!(matches!(world.step()[..], [ClockHappening::VmDisrupted]));
-    world.surroundings.online_cpus = Some("0".to_owned());
+    world.system_state.online_cpus = Some("0".to_owned());
     assert!(matches!(world.step()[..], [ClockHappening::HotPlug { .. }]));
-    world.surroundings.asleep_ns += 7 * SECOND_NS.cast_signed();
+    world.system_state.asleep_ns += 7 * SECOND_NS.cast_signed();
     world.counter_ahead_ticks = -4_000_000_000;
     assert!(matches!(world.step()[..], [ClockHappening::Suspended { ns }] if (ns - 7e9).abs() < 1.0));
     world.quiet(3);
@@ -197,7 +197,7 @@ fn a_hardware_clock_that_runs_on_without_us_is_reported_and_one_that_is_set_with
         realtime_ns: realtime_s * SECOND_NS,
         boottime_ns: raw_s * SECOND_NS,
         width_ns: 100,
-        surroundings: Surroundings::default(),
+        system_state: SystemState::default(),
         synchronised: None,
         hardware_clock_s: Some(hardware_clock_s),
         exchange: None,

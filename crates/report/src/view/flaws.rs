@@ -75,7 +75,7 @@ fn named(verdicts: &[&FlawVerdict]) -> String {
     first_few(&verdicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), NAMED)
 }
 
-/// The table of flaws, and what each witness says of those that deserve it.
+/// The table of flaws, and what each source says of those that deserve it.
 pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
     let shown = ranked(verdicts, all);
     if shown.is_empty() {
@@ -104,7 +104,7 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
     [section].into_iter().chain(details.filled()).collect()
 }
 
-/// What each witness says, how they disagree, how to switch it.
+/// What each source says, how they disagree, how to switch it.
 fn evidence(verdict: &FlawVerdict) -> Vec<(&'static str, String)> {
     let evidence = &verdict.evidence;
     let says = [

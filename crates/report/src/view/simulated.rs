@@ -7,7 +7,7 @@ use crate::page::{Page, Section, Statement};
 
 /// How the source of a number begins that is a guess.
 const ASSUMED: &str = "assumed";
-/// The same of one that nobody knows.
+/// The same of one that says "unknown".
 const UNKNOWN: &str = "unknown";
 
 /// The page of a machine that was described, not measured: what its numbers rest on comes last. Of each number its name, its value

@@ -94,7 +94,7 @@ pub(super) fn asymmetry_words(sockets: &Sockets) -> String {
     number::joined(sockets.equality.iter().filter_map(of), "; ")
 }
 
-/// The CPUs that take longer than the others (or shorter, by the sign) beyond doubt, and by how much at least and at most.
+/// The CPUs that take longer than the others (or shorter, by the sign) by their whole interval, and by how much at least and at most.
 fn beyond(of: &SubjectEquality, sign: f64) -> Option<String> {
     let rows = || of.rows.iter().filter(|row| row.differs && (row.ratio - 1.0) * sign > 0.0);
     let cpus: CpuSet = rows().map(|row| row.cpu).collect();

@@ -198,7 +198,7 @@ pub(super) static FILES: [FileToggle; 25] = [
         about: About {
             name: "energy-preference",
             title: "Energy or performance preference (EPP)",
-            does: "CPUs that choose their own frequency are told how much power to save. power wakes slowly, performance quickly.",
+            does: "CPUs that choose their own frequency get a hint how much power to save. power wakes slowly, performance quickly.",
             needs: &["root", "intel_pstate or amd_pstate in active mode"],
             settle: Duration::from_millis(20),
             source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst",

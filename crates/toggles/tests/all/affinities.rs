@@ -1,4 +1,4 @@
-//! A CPU that goes away on a recorded tree: what was bound to it comes back, or is told, with faults at every step.
+//! A CPU that goes away on a recorded tree: what was bound to it comes back, or is reported, with faults at every step.
 
 use std::fs;
 use std::io;
@@ -178,19 +178,19 @@ fn run(bench: &Bench, steps: &Rc<Steps>) -> Result<Vec<Restored>, ExperimentErro
     Ok(experiment.end())
 }
 
-fn told(results: &[Restored]) -> Vec<(String, Fate)> {
+fn reported(results: &[Restored]) -> Vec<(String, Fate)> {
     results.iter().map(|result| (result.entry.target.to_string(), result.fate.clone())).collect()
 }
 
 #[test]
-fn what_was_bound_to_a_cpu_that_went_away_is_bound_again_and_told() {
+fn what_was_bound_to_a_cpu_that_went_away_is_bound_again_and_reported() {
     let bench = Bench::new();
     let results = run(&bench, &Rc::default()).expect("nothing failed");
-    let told: Vec<String> =
-        told(&results).into_iter().map(|(target, fate)| format!("{target}: {fate:?}")).collect();
+    let reported: Vec<String> =
+        reported(&results).into_iter().map(|(target, fate)| format!("{target}: {fate:?}")).collect();
     let thread = |thread: u32| format!("affinity of thread {thread} of process {thread}: Restored");
     assert_eq!(
-        told,
+        reported,
         [
             format!("/{ONLINE}: Restored"),
             format!("/{MACHINE_CPUSET}: Restored"),
@@ -223,7 +223,7 @@ fn a_fault_or_a_death_at_any_step_leaves_all_that_one_revert_needs() {
         for (fails_at, dies_at) in [(at, 0), (0, at)] {
             let bench = Bench::new();
             let steps = Steps::of(fails_at, dies_at);
-            let outcome = run(&bench, &steps).map(|results| told(&results));
+            let outcome = run(&bench, &steps).map(|results| reported(&results));
             let case = format!("fails at {fails_at}, dies at {dies_at}: {outcome:?}");
             assert!(bench.is_as_before() || bench.journal().is_some(), "changed and no journal; {case}");
             let reverted = bench.revert();
@@ -249,7 +249,7 @@ fn a_revert_that_dies_at_any_step_is_finished_by_the_next() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_told_and_stays_in_the_journal_until_it_is_settled() {
+fn what_cannot_be_put_back_is_reported_and_stays_in_the_journal_until_it_is_settled() {
     let bench = Bench::new();
     bench.write(LONELY_CPUSET, "3\n");
     let mut experiment = begin(&bench, &Rc::default()).expect("nothing is in the way");
@@ -286,10 +286,10 @@ fn what_cannot_be_put_back_is_told_and_stays_in_the_journal_until_it_is_settled(
 #[test]
 fn only_an_experiment_that_can_take_a_cpu_away_remembers_what_is_bound() {
     let bench = Bench::new();
-    let remembered = |online: &str, wanted: &str| {
+    let remembered = |online: &str, needed: &str| {
         bench.write(ONLINE, online);
         bench.write("sys/devices/system/cpu/online", if online == "1\n" { "0-3\n" } else { "0-2\n" });
-        let change = change(wanted);
+        let change = change(needed);
         let mut writer = bench.writer();
         let entries = toggles::survey(&mut writer, &[&change]).expect("readable");
         toggles::remember(&mut writer, &entries)

@@ -122,7 +122,7 @@ fn a_register_toggle_is_for_cpus_that_have_the_flaw_and_sets_the_bits_that_tell(
             assert!(flaw.may_affect(cpu), "{name} is for {cpu:?}, {} is not", flaw.id);
             bits.get_or_insert_with(|| written(toggle, &SystemState::of(&root, machine)));
         });
-        let told: BTreeSet<(u32, u64, String)> = flaw
+        let reported: BTreeSet<(u32, u64, String)> = flaw
             .msr
             .iter()
             .filter(|bits| bits.means == Means::Workaround)
@@ -130,7 +130,7 @@ fn a_register_toggle_is_for_cpus_that_have_the_flaw_and_sets_the_bits_that_tell(
             .collect();
         // The toggle of clock ramping is named after the ramping, and its bits are of a node.
         if name != "k8-c1-ramping" {
-            assert_eq!(bits, Some(told), "{name} and {}", flaw.id);
+            assert_eq!(bits, Some(reported), "{name} and {}", flaw.id);
             compared += 1;
         }
     }

@@ -122,8 +122,8 @@ fn begin(bench: &Bench, steps: &Rc<Steps>) -> Result<Pinned, PinError> {
 /// Every thread to CPU 0 or 1 by its number, those that are apart included.
 fn pin_all(pinning: &mut Pinned, turn: u32) -> Result<usize, PinError> {
     let seen = pinning.look()?;
-    let wanted = |seen: &toggles::Seen| (ThreadId::of(&seen.thread), one((seen.thread.thread + turn) % 2));
-    pinning.pin(&seen.iter().map(wanted).collect::<Vec<_>>())
+    let needed = |seen: &toggles::Seen| (ThreadId::of(&seen.thread), one((seen.thread.thread + turn) % 2));
+    pinning.pin(&seen.iter().map(needed).collect::<Vec<_>>())
 }
 
 /// Pins, meets a new thread and a new process that inherited, pins otherwise, and sets free.
@@ -296,8 +296,8 @@ fn live_processes_are_pinned_and_set_free() {
     )
     .expect("our own child");
     let seen = pinning.look().expect("it runs");
-    let wanted: Vec<_> = seen.iter().map(|seen| (ThreadId::of(&seen.thread), sets[0].clone())).collect();
-    pinning.pin(&wanted).expect("our own child");
+    let needed: Vec<_> = seen.iter().map(|seen| (ThreadId::of(&seen.thread), sets[0].clone())).collect();
+    pinning.pin(&needed).expect("our own child");
     let lists = |writer: &mut MachineWriter| -> Vec<String> {
         writer.threads(&[id]).expect("live").into_iter().map(|found| found.cpus).collect()
     };

@@ -184,7 +184,7 @@ fn set(bench: &Bench, steps: &Rc<Steps>, changes: &[Change]) -> Result<(), Exper
     Ok(())
 }
 
-fn told(results: &[Restored]) -> Vec<String> {
+fn reported(results: &[Restored]) -> Vec<String> {
     results.iter().map(|result| format!("{}: {:?}", result.entry.target, result.fate)).collect()
 }
 
@@ -204,23 +204,23 @@ fn cases() -> Vec<(&'static str, &'static str, Vec<Change>)> {
 }
 
 #[test]
-fn the_same_cpus_are_there_afterwards_and_all_that_is_told_is_so() {
+fn the_same_cpus_are_there_afterwards_and_all_that_is_reported_is_so() {
     for (online, control, changes) in cases() {
         let bench = Bench::new(online, control);
         set(&bench, &Rc::default(), &changes).expect("writable");
         assert_ne!(bench.read(CONTROL), control, "{online}");
         let reverted = bench.revert();
         let Reverted::Done(_, results) = &reverted else { panic!("{reverted:?}") };
-        let told = told(results);
-        assert!(!reverted.is_left_changed() && bench.is_as_before(), "{online} {control}: {told:?}");
-        assert!(!bench.has_journal(), "{told:?}");
+        let reported = reported(results);
+        assert!(!reverted.is_left_changed() && bench.is_as_before(), "{online} {control}: {reported:?}");
+        assert!(!bench.has_journal(), "{reported:?}");
         assert!(
-            told.iter().all(|line| !line.contains("thread 102") && !line.contains("thread 103")),
-            "{told:?}"
+            reported.iter().all(|line| !line.contains("thread 102") && !line.contains("thread 103")),
+            "{reported:?}"
         );
         for result in results {
             let Target::File { path } = &result.entry.target else { continue };
-            assert_eq!(bench.read(path), result.entry.old, "{told:?}");
+            assert_eq!(bench.read(path), result.entry.old, "{reported:?}");
         }
         assert_eq!(find_state(&bench.place()).expect("readable"), Found::Nothing);
         set(&bench, &Rc::default(), &changes).expect("a further one is not refused");
@@ -244,7 +244,7 @@ fn a_state_in_which_smt_is_on_again_has_the_cpus_of_before() {
 }
 
 #[test]
-fn a_cpu_that_somebody_else_took_is_told_and_left_alone() {
+fn a_cpu_that_somebody_else_took_is_reported_and_left_alone() {
     let bench = Bench::new("0-3", "on");
     set(&bench, &Rc::default(), &[change(CONTROL, "off")]).expect("writable");
     let mut writer = bench.writer(&Rc::default());
@@ -254,7 +254,7 @@ fn a_cpu_that_somebody_else_took_is_told_and_left_alone() {
     let reverted = bench.revert();
     let Reverted::Done(_, results) = &reverted else { panic!("{reverted:?}") };
     let cpu = results.iter().find(|result| result.entry.target.to_string().ends_with("cpu2/online"));
-    assert_eq!(cpu.map(|cpu| &cpu.fate), Some(&Fate::Foreign("0".to_owned())), "{:?}", told(results));
+    assert_eq!(cpu.map(|cpu| &cpu.fate), Some(&Fate::Foreign("0".to_owned())), "{:?}", reported(results));
     let Ok(Found::Kept(journal)) = find_state(&bench.place()) else { panic!("it stays open") };
     assert_eq!(journal.label, "/sys/devices/system/cpu/cpu2/online", "what is back is not named");
     writer.write(&change(&online_file(2), "1").target, "1").expect("writable");
@@ -290,7 +290,7 @@ fn a_death_or_a_fault_at_any_step_of_set_and_revert_loses_nothing() {
 }
 
 #[test]
-fn what_is_told_of_smt_that_cannot_be_switched_can_be_done() {
+fn what_is_reported_of_smt_that_cannot_be_switched_can_be_done() {
     for (state, expected) in [
         ("notsupported", ""),
         ("forceoff", "boot without nosmt=force"),

@@ -120,15 +120,15 @@ fn agree(dump: &Path, catch: Catch) -> bool {
         assert_eq!(judged["evidence"][part], expected["evidence"][part], "{}: {part}", dump.display());
     }
     let of_cpu = flaws_of_one_cpu();
-    let told = |document: &Value| -> Vec<String> {
+    let reported = |document: &Value| -> Vec<String> {
         let verdicts = document["flaws"].as_array().expect("verdicts").iter();
         verdicts
             .filter(|verdict| of_cpu.iter().any(|id| verdict["id"] == id.as_str()))
             .map(|verdict| format!("{} {} {}", verdict["id"], verdict["affected"], verdict["because"]))
             .collect()
     };
-    assert_eq!(told(&judged), told(&expected), "{}", dump.display());
-    assert!(told(&judged).len() > 40, "most flaws are of the CPU alone");
+    assert_eq!(reported(&judged), reported(&expected), "{}", dump.display());
+    assert!(reported(&judged).len() > 40, "most flaws are of the CPU alone");
     true
 }
 

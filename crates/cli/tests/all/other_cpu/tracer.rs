@@ -96,7 +96,7 @@ fn stopped(thread: libc::pid_t, status: i32) -> io::Result<Stop> {
 fn is_entry(thread: libc::pid_t) -> io::Result<bool> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let bytes = size_of::<libc::ptrace_syscall_info>();
-    // SAFETY: the kernel writes at most as many bytes as it is told there are.
+    // SAFETY: the kernel writes at most as many bytes as are stated.
     done(unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, bytes, info.as_mut_ptr()) })?;
     // SAFETY: all bytes were zero before the kernel wrote some, and all fields are numbers.
     Ok(unsafe { info.assume_init() }.op == libc::PTRACE_SYSCALL_INFO_ENTRY)

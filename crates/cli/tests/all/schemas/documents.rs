@@ -190,7 +190,7 @@ fn of_flaws() -> Vec<(&'static str, Value)> {
         ("flaws", "The verdict on each flaw of the catalogue.", judged.of::<Vec<record::FlawVerdict>>()),
         ("uneven", "How CPUs differ where they should be alike.", judged.of::<Vec<String>>()),
         ("gate", "What --gate fails on.", judged.of::<Vec<::flaws::GateReason>>()),
-        ("evidence", "What the witnesses said.", judged.of::<record::FlawEvidence>()),
+        ("evidence", "What the sources said.", judged.of::<record::FlawEvidence>()),
     ];
     let judged = judged.document("Flaws", "What sidestep flaws found.", &members);
     let mut index = Parts::new();

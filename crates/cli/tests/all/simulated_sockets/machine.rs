@@ -1,4 +1,4 @@
-//! A machine of sockets on paper, measured with a little noise: the document that `sidestep sockets` would write.
+//! A model of a machine of sockets, measured with a little noise: the document that `sidestep sockets` would write.
 
 use machine::{Bytes, CpuId, CpuSet, NodeId};
 use models::interconnect::{Coherence, Graph, ReadTimes};
@@ -15,7 +15,7 @@ pub(crate) struct Simulated {
     pub(crate) links: Vec<[usize; 2]>,
     pub(crate) times: ReadTimes,
     pub(crate) coherence: Coherence,
-    /// Lines that a CPU keeps under way.
+    /// Lines that a CPU keeps outstanding.
     pub(crate) lines: f64,
     /// Standard deviation of what is measured, as a share.
     pub(crate) noise: f64,

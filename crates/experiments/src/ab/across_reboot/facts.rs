@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_within_an_arm_is_told_apart_from_what_comes_with_it() {
+    fn what_changes_within_an_arm_is_distinguished_from_what_comes_with_it() {
         let conditions = Conditions::parse(["", "hpet"]).expect("arms");
         let boots = [
             boot("6.1", "tsc", "quiet"),

@@ -16,9 +16,9 @@ use crate::ab::judged_rows::{Sides, as_cost, draft, judge, percent};
 use crate::ab::sentence::{Further, HEADLINES_OF_PROGRAM, change, of_toggle, subject as subject_named};
 use crate::ab::subject::KeptRow;
 
-/// A control further from the median boot than so many deviations is told.
+/// A control further from the median boot than so many deviations is reported.
 const FAR_IN_DEVIATIONS: f64 = 5.0;
-/// A boot that was measured this many times later after its start than the others, and at least so many seconds, is told.
+/// A boot that was measured this many times later after its start than the others, and at least so many seconds, is reported.
 const LATE_FACTOR: f64 = 10.0;
 const LATE_S: f64 = 600.0;
 

@@ -171,7 +171,7 @@ pub enum Refusal {
     /// The user gave it up.
     #[error("the experiment was abandoned; begin another with sidestep ab --across-reboot")]
     Abandoned,
-    /// One boot cannot be told from another.
+    /// One boot cannot be distinguished from another.
     #[error("the kernel does not show the boot's name (boot_id), so no boot could be told from another")]
     NoBootId,
     /// The boot of the set-up.

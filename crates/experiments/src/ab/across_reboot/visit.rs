@@ -72,7 +72,7 @@ pub enum Measured {
     Interrupted,
 }
 
-/// Who is told how far it is.
+/// Who gets to know how far it is.
 pub trait Standing {
     /// Trials taken in this boot.
     fn trials(&mut self, done: usize, required: usize);

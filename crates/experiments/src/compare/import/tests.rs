@@ -40,7 +40,7 @@ fn one_value_per_line_makes_replicates() {
 }
 
 #[test]
-fn an_export_is_told_by_its_content() {
+fn an_export_is_reported_by_its_content() {
     let hyperfine = &read("x", HYPERFINE.as_bytes()).expect("an export")[0];
     assert_eq!((hyperfine.kind, values(hyperfine, 0)), (SourceKind::Hyperfine, vec![0.9, 1.0, 1.1]));
     assert_eq!(hyperfine.tests[0].name, "sort big (threads=4)");

@@ -4,7 +4,7 @@ use flaws::{Architecture, catalogue, judge};
 use machine::ArmSignature;
 use record::{Answer, CpuSignature, FlawEvidence, Protection, WorkaroundState};
 
-use super::evidence::{machine_of, of, switches, told, with_file};
+use super::evidence::{machine_of, of, reported, switches, with_file};
 
 /// An arm64 machine of CPUs with these main id registers.
 fn machine(midrs: &[u64]) -> FlawEvidence {
@@ -78,7 +78,7 @@ fn a_message_counts_for_the_errata_of_this_machine_only() {
     ];
     let says = |midr: u64, id: &str| {
         let evidence = FlawEvidence { messages: messages.map(str::to_owned).to_vec(), ..machine(&[midr]) };
-        told(&of(&catalogue(), &evidence, id))
+        reported(&of(&catalogue(), &evidence, id))
     };
     let (on, unknown) = (WorkaroundState::On, WorkaroundState::Unknown);
     assert_eq!(says(N1, "arm-1542419"), (Answer::Yes, on));
@@ -93,7 +93,7 @@ fn a_message_counts_for_the_errata_of_this_machine_only() {
 #[test]
 fn the_flag_that_the_workaround_hides_shows_that_it_is_off() {
     let evidence = FlawEvidence { flags: vec!["asimd".into(), "ssbs".into()], ..machine(&[N1]) };
-    assert_eq!(told(&of(&catalogue(), &evidence, "arm-3194386")), (Answer::Yes, WorkaroundState::Off));
+    assert_eq!(reported(&of(&catalogue(), &evidence, "arm-3194386")), (Answer::Yes, WorkaroundState::Off));
 }
 
 #[test]

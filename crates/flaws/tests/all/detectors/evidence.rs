@@ -18,7 +18,7 @@ pub(crate) fn switches(verdict: &FlawVerdict) -> String {
 }
 
 /// Whether it is affected, and the state of the workaround.
-pub(crate) fn told(verdict: &FlawVerdict) -> (Answer, WorkaroundState) {
+pub(crate) fn reported(verdict: &FlawVerdict) -> (Answer, WorkaroundState) {
     (verdict.affected, verdict.workaround)
 }
 

@@ -1,6 +1,6 @@
 //! What the kernel writes for each flaw with the workaround on and off: texts of bugs.c, flags, boot words, processes.
 
-use super::evidence::{guest_of, machine_of, of, switches, told, with_file};
+use super::evidence::{guest_of, machine_of, of, reported, switches, with_file};
 use flaws::catalogue;
 use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Special, WorkaroundState};
@@ -444,7 +444,7 @@ fn a_bug_that_the_kernel_always_works_around_is_on_where_it_is_named() {
 }
 
 #[test]
-fn variants_that_the_kernel_keeps_apart_are_told() {
+fn variants_that_the_kernel_keeps_apart_are_reported() {
     let catalogue = catalogue();
     for (id, word) in [
         ("mmio-stale-data", "mmio_unknown"),
@@ -466,7 +466,7 @@ fn variants_that_the_kernel_keeps_apart_are_told() {
 
 #[test]
 fn a_zen_5_guest_pays_for_a_safe_return_that_does_not_protect_it() {
-    // As a guest of family 1Ah model 2 under Linux 6.18 is told.
+    // As a guest of family 1Ah model 2 sees it under Linux 6.18.
     let catalogue = catalogue();
     let mut evidence = guest_of("AuthenticAMD", 0x1a, 2, 1);
     with_file(&mut evidence, "spec_rstack_overflow", "Vulnerable: Safe RET, no microcode");
@@ -480,7 +480,7 @@ fn a_zen_5_guest_pays_for_a_safe_return_that_does_not_protect_it() {
     assert_eq!(verdict.disagreements, Vec::<String>::new());
     assert_eq!(of(&catalogue, &evidence, "spectre-v2-user").workaround, Off);
     assert_eq!(of(&catalogue, &evidence, "ssb").paid, Answer::No);
-    assert_eq!(told(&of(&catalogue, &evidence, "vmscape")), (Answer::Unknown, Unknown));
+    assert_eq!(reported(&of(&catalogue, &evidence, "vmscape")), (Answer::Unknown, Unknown));
 }
 
 #[test]

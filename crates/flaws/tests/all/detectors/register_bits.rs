@@ -4,7 +4,7 @@ use flaws::catalogue;
 use record::WorkaroundState::{self, Off, On, Partial, Unknown};
 use record::{Answer, FlawEvidence, Protection, Reading, RegisterReading};
 
-use super::evidence::{guest_of, machine_of, of, told, with_microcode, with_msr, with_pci};
+use super::evidence::{guest_of, machine_of, of, reported, with_microcode, with_msr, with_pci};
 
 const AMD: &str = "AuthenticAMD";
 const INTEL: &str = "GenuineIntel";
@@ -81,7 +81,7 @@ fn the_same_bit_of_another_cpu_or_a_guest_says_nothing() {
         assert_eq!(of(&catalogue, &guest, id).workaround, Unknown, "{id}");
         let mut other = machine_of(AMD, 0x1a, 2, 1);
         with_msr(&mut other, number, on);
-        assert_eq!(told(&of(&catalogue, &other, id)), (Answer::No, Unknown), "{id}");
+        assert_eq!(reported(&of(&catalogue, &other, id)), (Answer::No, Unknown), "{id}");
     }
 }
 
@@ -96,7 +96,7 @@ fn ramping_clocks_of_a_k8_are_seen_in_the_node_words() {
     for (word, state) in [(0x0013_2113, On), (0x0113_2113, Off), (0x0313_2113, Off)] {
         let mut evidence = opterons();
         with_pci(&mut evidence, 3, 0x84, word);
-        assert_eq!(told(&of(&catalogue, &evidence, "k8-c1-ramping")), (Answer::Yes, state), "{word:x}");
+        assert_eq!(reported(&of(&catalogue, &evidence, "k8-c1-ramping")), (Answer::Yes, state), "{word:x}");
     }
     let mut invariant = opterons();
     invariant.flags.push("constant_tsc".into());
@@ -151,7 +151,7 @@ fn a_repair_by_microcode_is_paid_for_only_where_its_cost_is_stated() {
         evidence.cpuid.insert("7.0".into(), [0, 0, 0, 1 << 31]);
         with_microcode(&mut evidence, revision);
         let verdict = of(&catalogue, &evidence, id);
-        assert_eq!(told(&verdict), (Answer::Yes, On), "{verdict:?}");
+        assert_eq!(reported(&verdict), (Answer::Yes, On), "{verdict:?}");
         verdict.paid
     };
     let skylake = (INTEL, 6, 0x55, 4);
@@ -206,7 +206,7 @@ fn a_revision_of_another_amd_cpu_is_no_newer_however_large_it_is() {
         with_microcode(&mut evidence, revision);
         with_msr(&mut evidence, 0xc001_1029, bits);
         let verdict = of(&catalogue, &evidence, "zenbleed");
-        assert_eq!(told(&verdict), (Answer::Yes, state), "{revision:x} {bits:x}: {verdict:?}");
+        assert_eq!(reported(&verdict), (Answer::Yes, state), "{revision:x} {bits:x}: {verdict:?}");
     }
 }
 
@@ -227,13 +227,13 @@ fn a_feature_that_is_hidden_is_a_workaround_that_is_on() {
             evidence.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
             evidence
         };
-        assert_eq!(told(&of(&catalogue, &with(&["svm"]), id)), (Answer::Yes, On), "{id}");
-        assert_eq!(told(&of(&catalogue, &with(&["svm", flag]), id)), (Answer::Yes, offered), "{id}");
+        assert_eq!(reported(&of(&catalogue, &with(&["svm"]), id)), (Answer::Yes, On), "{id}");
+        assert_eq!(reported(&of(&catalogue, &with(&["svm", flag]), id)), (Answer::Yes, offered), "{id}");
         assert_eq!(of(&catalogue, &with(&[]), id).workaround, Unknown, "{id}: no flag was read");
         let guest = FlawEvidence { hypervisor: Some("KVM".into()), ..with(&["svm"]) };
         assert_eq!(of(&catalogue, &guest, id).workaround, Unknown, "{id}: the hypervisor may hide it");
         let other = FlawEvidence { cpus: machine_of(AMD, 0x1a, 2, 1).cpus, ..with(&["svm"]) };
-        assert_eq!(told(&of(&catalogue, &other, id)), (Answer::No, Unknown), "{id}");
+        assert_eq!(reported(&of(&catalogue, &other, id)), (Answer::No, Unknown), "{id}");
     }
 }
 
@@ -242,13 +242,13 @@ fn a_flag_that_nothing_shows_is_neither_hidden_nor_missing() {
     let catalogue = catalogue();
     let mut evidence = machine_of(AMD, 0x19, 0x61, 2);
     evidence.flags = vec!["fpu".into(), "svm".into()];
-    evidence.flags_untold = vec!["v_vmsave_vmload".into()];
+    evidence.flags_unreported = vec!["v_vmsave_vmload".into()];
     let verdict = of(&catalogue, &evidence, "amd-vmload");
-    assert_eq!((told(&verdict), verdict.protected), ((Answer::Yes, Unknown), Protection::Unknown));
+    assert_eq!((reported(&verdict), verdict.protected), ((Answer::Yes, Unknown), Protection::Unknown));
     assert_eq!(verdict.paid, Answer::Unknown);
     let mut evidence = machine_of(AMD, 0x17, 0x47, 0);
     evidence.flags = vec!["fpu".into()];
-    evidence.flags_untold = vec!["avx".into()];
+    evidence.flags_unreported = vec!["avx".into()];
     assert_eq!(of(&catalogue, &evidence, "zenbleed").affected, Answer::Unknown);
 }
 
@@ -257,7 +257,7 @@ fn a_system_register_is_safe_where_cpuid_shows_the_microcode_that_repaired_it() 
     for (edx, state) in [(1 << 31, On), (0, Off)] {
         let mut evidence = machine_of(INTEL, 6, 0x5e, 3);
         evidence.cpuid.insert("7.0".into(), [0, 0, 0, edx]);
-        assert_eq!(told(&of(&catalogue(), &evidence, "rsre")), (Answer::Yes, state), "{edx:x}");
+        assert_eq!(reported(&of(&catalogue(), &evidence, "rsre")), (Answer::Yes, state), "{edx:x}");
     }
 }
 
@@ -270,7 +270,7 @@ fn new_microcode_or_the_chicken_bit_is_enough_for_zenbleed() {
         with_microcode(&mut evidence, revision);
         with_msr(&mut evidence, 0xc001_1029, bits);
         assert_eq!(
-            told(&of(&catalogue, &evidence, "zenbleed")),
+            reported(&of(&catalogue, &evidence, "zenbleed")),
             (Answer::Yes, state),
             "{revision:x} {bits:x}"
         );
@@ -304,14 +304,18 @@ fn a_cleared_disable_bit_means_nothing_without_the_microcode_that_has_it() {
         with_msr(&mut evidence, 0x10a, capabilities);
         with_msr(&mut evidence, 0x123, control);
         let verdict = of(&catalogue, &evidence, "gds");
-        assert_eq!(told(&verdict), (Answer::Yes, state), "{capabilities:x} {control:x}");
+        assert_eq!(reported(&verdict), (Answer::Yes, state), "{capabilities:x} {control:x}");
     }
     for (edx, control, state) in [(0x200, 0, On), (0x200, 1, Off), (0, 0, Off)] {
         let mut evidence = machine_of(INTEL, 6, 0x5e, 3);
         evidence.flags = vec!["rdrand".into()];
         evidence.cpuid.insert("7.0".into(), [0, 0, 0, edx]);
         with_msr(&mut evidence, 0x123, control);
-        assert_eq!(told(&of(&catalogue, &evidence, "srbds")), (Answer::Yes, state), "{edx:x} {control:x}");
+        assert_eq!(
+            reported(&of(&catalogue, &evidence, "srbds")),
+            (Answer::Yes, state),
+            "{edx:x} {control:x}"
+        );
     }
 }
 
@@ -319,10 +323,10 @@ fn a_cleared_disable_bit_means_nothing_without_the_microcode_that_has_it() {
 fn a_disable_bit_is_open_while_nobody_knows_whether_the_microcode_has_it() {
     let catalogue = catalogue();
     let unread = |unit| RegisterReading { unit, value: Reading::Missing("permission denied".into()) };
-    let told_on = |unit| RegisterReading { unit, value: Reading::Is(0x200_0000) };
+    let reported_on = |unit| RegisterReading { unit, value: Reading::Is(0x200_0000) };
     // Arch capabilities: never read, refused, read on one CPU of two. The bits of gathers and random numbers, on and off:
     // off is off with the switch and without.
-    for capabilities in [None, Some([unread(0), unread(1)]), Some([told_on(0), unread(1)])] {
+    for capabilities in [None, Some([unread(0), unread(1)]), Some([reported_on(0), unread(1)])] {
         for (id, control, state) in
             [("gds", 0, Unknown), ("gds", 0x10, Off), ("srbds", 0, Unknown), ("srbds", 1, Off)]
         {
@@ -333,7 +337,7 @@ fn a_disable_bit_is_open_while_nobody_knows_whether_the_microcode_has_it() {
                 evidence.msr.insert("10a".into(), readings.to_vec());
             }
             let verdict = of(&catalogue, &evidence, id);
-            assert_eq!(told(&verdict), (Answer::Yes, state), "{id} {control:x}: {verdict:?}");
+            assert_eq!(reported(&verdict), (Answer::Yes, state), "{id} {control:x}: {verdict:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use flaws::catalogue;
 use record::WorkaroundState::{Off, On, Unknown};
 use record::{Answer, Protection, Reading, RegisterReading, WorkaroundState};
 
-use super::evidence::{machine_of, of, told, with_file, with_msr, with_time};
+use super::evidence::{machine_of, of, reported, with_file, with_msr, with_time};
 use super::kernel_words::CASES;
 use super::register_bits::exercised;
 
@@ -62,7 +62,7 @@ fn registers_without_permission_say_who_may_read_them() {
 }
 
 #[test]
-fn contradictions_between_time_and_registers_are_both_told() {
+fn contradictions_between_time_and_registers_are_both_reported() {
     let mut evidence = machine_of("AuthenticAMD", 0x10, 2, 2);
     for (number, _) in E298 {
         with_msr(&mut evidence, number, 0);
@@ -70,8 +70,8 @@ fn contradictions_between_time_and_registers_are_both_told() {
     with_time(&mut evidence, "page_walk_4k_ns", "ns", 253.0);
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!(verdict.workaround, On, "a price that is measured is being paid");
-    let [told] = verdict.disagreements.as_slice() else { panic!("{:?}", verdict.disagreements) };
-    assert!(told.contains("253") && told.contains("MSR c0010015"), "{told}");
+    let [reported] = verdict.disagreements.as_slice() else { panic!("{:?}", verdict.disagreements) };
+    assert!(reported.contains("253") && reported.contains("MSR c0010015"), "{reported}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_jump_that_is_slow_at_a_boundary_shows_microcode_that_nothing_else_shows() {
     let mut evidence = machine_of("GenuineIntel", 6, 0x55, 7);
     with_time(&mut evidence, "jcc_edge_ratio", "ratio", 1.663);
     let verdict = of(&catalogue(), &evidence, "jcc");
-    assert_eq!(told(&verdict), (Answer::Yes, On));
+    assert_eq!(reported(&verdict), (Answer::Yes, On));
     assert_eq!(verdict.special, Some(record::Special::UndeclaredCost));
 }
 
@@ -139,7 +139,7 @@ fn a_latency_at_page_stride_tells_erratum_298_on_and_off() {
             let mut evidence = machine_of("AuthenticAMD", 0x10, model, stepping);
             with_time(&mut evidence, "page_walk_4k_ns", "ns", ns);
             let verdict = of(&catalogue, &evidence, "amd-298");
-            assert_eq!(told(&verdict), (Answer::Yes, state), "{ns} ns: {verdict:?}");
+            assert_eq!(reported(&verdict), (Answer::Yes, state), "{ns} ns: {verdict:?}");
         }
     }
 }

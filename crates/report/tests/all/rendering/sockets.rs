@@ -1,4 +1,4 @@
-//! The sockets section of the page, for machines on paper: what is identified is drawn, what is not is said.
+//! The sockets section of the page, for simulated machines: what is identified is drawn, what is not is said.
 
 use models::interconnect::{Explanation, Matrix, MeasuredSocket, SocketAccount, Unit, account};
 use record::{NodeBandwidth, Record, Sockets};

@@ -38,7 +38,7 @@ impl Board {
         let mut info = String::new();
         for cpu in 0..u32::try_from(parts.len()).expect("a few CPUs") {
             write(&folder, &format!("cpuid/pu{cpu}"), &dump(&guest, cpu));
-            info.push_str(&told_by_kernel(&guest, cpu));
+            info.push_str(&reported_by_kernel(&guest, cpu));
         }
         write(&folder, "proc/cpuinfo", &info);
         let cpuid = Cpuid::open(folder.path()).expect("a dump");
@@ -118,7 +118,7 @@ fn dump(guest: &Guest, cpu: u32) -> String {
 }
 
 /// What a kernel on that CPU would say in /proc/cpuinfo: Linux, arch/x86/lib/cpu.c, `x86_family` and its neighbours.
-fn told_by_kernel(guest: &Guest, cpu: u32) -> String {
+fn reported_by_kernel(guest: &Guest, cpu: u32) -> String {
     let [_, ebx, ecx, edx] = guest.cpuid(cpu, 0, 0);
     let letters = [ebx, edx, ecx].map(u32::to_le_bytes).concat();
     let vendor = String::from_utf8(letters).expect("twelve letters");

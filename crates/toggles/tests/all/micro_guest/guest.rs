@@ -111,10 +111,10 @@ pub(crate) struct Guest {
 impl Guest {
     /// Builds it; an error says what this machine does not have.
     pub(crate) fn new(parts: &[Part]) -> Result<Self, String> {
-        let told = |what: &'static str| move |error: kvm_ioctls::Error| format!("{what}: {error}");
-        let kvm = Kvm::new().map_err(told("/dev/kvm cannot be opened"))?;
-        let vm = kvm.create_vm().map_err(told("no virtual machine"))?;
-        take_registers(&vm).map_err(told("KVM does not hand out register accesses"))?;
+        let reported = |what: &'static str| move |error: kvm_ioctls::Error| format!("{what}: {error}");
+        let kvm = Kvm::new().map_err(reported("/dev/kvm cannot be opened"))?;
+        let vm = kvm.create_vm().map_err(reported("no virtual machine"))?;
+        take_registers(&vm).map_err(reported("KVM does not hand out register accesses"))?;
         let mut memory = Mapping::new(MEMORY_BYTES, PageRequest::Base).map_err(|error| error.to_string())?;
         fill(memory.as_mut_slice());
         let region = kvm_userspace_memory_region {
@@ -125,10 +125,10 @@ impl Guest {
             userspace_addr: memory.as_mut_slice().as_ptr() as u64,
         };
         // SAFETY: the mapping is ours alone, is as long as the region says, and is kept until the guest has ended.
-        unsafe { vm.set_user_memory_region(region) }.map_err(told("no guest memory"))?;
+        unsafe { vm.set_user_memory_region(region) }.map_err(reported("no guest memory"))?;
         let number = |index: usize| u32::try_from(index).expect("a few CPUs");
         let cpus = parts.iter().enumerate().map(|(index, part)| Cpu::new(&vm, number(index), part));
-        let cpus = cpus.collect::<Result<_, kvm_ioctls::Error>>().map_err(told("no virtual CPU"))?;
+        let cpus = cpus.collect::<Result<_, kvm_ioctls::Error>>().map_err(reported("no virtual CPU"))?;
         Ok(Self { inside: Mutex::new(Inside { cpus, written: Vec::new(), _vm: vm, _memory: memory }) })
     }
 

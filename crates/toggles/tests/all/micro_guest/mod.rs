@@ -1,7 +1,7 @@
 //! Erratum 298 on CPUs that execute the instructions: detector and switch against a virtual machine that says it is
 //! a Phenom and whose registers are the test's.
 //!
-//! Nothing is mocked above `host::Registers`: the witness reads every CPU, the catalogue judges, the toggle names its
+//! Nothing is mocked above `host::Registers`: the register source reads every CPU, the catalogue judges, the toggle names its
 //! targets, the engine journals, writes masked, reads back and puts back. Without KVM each test says that it is skipped.
 #![cfg(target_arch = "x86_64")]
 

@@ -1,4 +1,4 @@
-//! Measured sockets of machines on paper: what their models give stands in the place of what was measured.
+//! Measured sockets of simulated machines: what their models give stands in the place of what was measured.
 
 use machine::{CpuId, CpuSet, NodeId};
 use models::interconnect::{ClusterMachine, SocketMachine, Variant, simulate};
@@ -50,7 +50,7 @@ pub(crate) fn of_latencies(latency_ns: &[Vec<f64>], nodes: &[u32]) -> Sockets {
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         verdict,
-        because: vec!["on paper: no number of these was measured".to_owned()],
+        because: vec!["simulated: no number of these was measured".to_owned()],
         subjects: (0..packages).map(|package| subject(package, nodes[package as usize])).collect(),
         nodes: nodes.iter().map(|&node| measured_node(node)).collect(),
         scaling: (0..packages).zip(&own_ns).flat_map(|(package, &ns)| scaling(package, rate(ns))).collect(),
@@ -80,7 +80,7 @@ fn cpus_of(package: u32) -> CpuSet {
     (package * CPUS_PER_PACKAGE..(package + 1) * CPUS_PER_PACKAGE).map(CpuId).collect()
 }
 
-/// Eight lines under way.
+/// Eight outstanding lines.
 fn rate(ns: f64) -> f64 {
     8.0 * 64.0 / ns * 1e9
 }
