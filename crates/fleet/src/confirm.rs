@@ -72,9 +72,7 @@ fn jobs(check: &FleetCheck) -> (Vec<Job>, Vec<String>) {
         let named = || job.suspects.iter().chain(&job.healthy);
         match (options(preset), named().find(|name| !is_word(name))) {
             (_, Some(name)) => unusable.push(format!("{name:?} is no name that Slurm takes")),
-            (None, _) => {
-                unusable.push(format!("{}: it is unknown how to repeat preset {preset:?}", job.what))
-            }
+            (None, _) => unusable.push(format!("{}: no way to repeat preset {preset:?}", job.what)),
             _ if job.suspects.is_empty() || job.healthy.is_empty() => {
                 unusable.push(format!("{}: no healthy node of the same kind", job.what));
             }

@@ -60,7 +60,7 @@ pub(super) fn files(texts: &[(String, String)]) -> Vec<Violation> {
     let pages = texts.iter().filter(|(path, _)| path == "ARCHITECTURE.md" || path == "CONTRIBUTING.md");
     for (page, text) in pages {
         for (index, line) in text.lines().enumerate() {
-            let spans = line.split('`').skip(1).step_by(2).filter(|span| span.ends_with(".rs"));
+            let spans = line.split('`').skip(1).step_by(2).filter(|span| has_extension(span, "rs"));
             let is_there = |span: &str| texts.iter().any(|(path, _)| ends_with_path(path, span));
             for span in spans.filter(|span| !is_there(span)) {
                 let reason = format!("no file is called {span}");
