@@ -118,7 +118,7 @@ sidestep machine
   machine --sysroot machine.tar.gz # of a recorded machine
   machine --save machine.tar.gz # record this one, for a bug report or a test
 sidestep show
-  show sidestep-2026-11-24T03-00-00Z # the summary of a record again
+  show sidestep-20261124T030000Z # the summary of a record again
   show before --csv # every number as CSV
   show before --svg bandwidth # one figure
 sidestep toggles

@@ -126,10 +126,11 @@ pub(crate) fn within<T: PartialOrd + Display>(
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse<M: MachineFile>(text: &str, file: &str) -> Result<M, DescriptionError> {
-    let syntax = |TomlError { line, reason, .. }| DescriptionError::Syntax {
-        file: file.to_owned(),
-        line,
-        message: reason,
+    let syntax = |TomlError { line, path, reason }| {
+        // An unknown field is named in the reason.
+        let is_named = path == "." || reason.starts_with("unknown field");
+        let message = if is_named { reason } else { format!("{path}: {reason}") };
+        DescriptionError::Syntax { file: file.to_owned(), line, message }
     };
     let machine = M::read(text).map_err(syntax)?;
     let is_of_kind = require(MachineKind::of(text) == M::KIND, "kind", || {

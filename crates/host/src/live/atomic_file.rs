@@ -29,13 +29,17 @@ pub enum WriteError {
     },
 }
 
-/// Writes the whole file or nothing: a reader, a crash or a full disk never sees half of it.
+/// Writes the whole file or nothing: a reader, a crash or a full disk never sees half of it. What is there and is no file (a device, a
+/// pipe, a link) is not replaced by one.
 ///
 /// # Errors
 /// `WriteError::File`; the temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let failed = |source| WriteError::File { path: path.to_owned(), source };
     let name = path.file_name().ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(failed(io::Error::other("it is there and no regular file")));
+    }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -117,6 +121,20 @@ mod tests {
         write_atomically(&path, b"two").expect("writable");
         assert_eq!(fs::read(&path).expect("readable"), b"two");
         assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced_by_one() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (link, socket) = (directory.path().join("link"), directory.path().join("socket"));
+        std::os::unix::fs::symlink("elsewhere", &link).expect("writable");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("writable");
+        for path in [&link, &socket, &PathBuf::from("/dev/null")] {
+            let error = write_atomically(path, b"one").expect_err("no file").to_string();
+            assert!(error.ends_with("it is there and no regular file; choose another place"), "{error}");
+        }
+        assert!(link.is_symlink() && !directory.path().join("elsewhere").exists());
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 2);
     }
 
     #[test]
