@@ -46,7 +46,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
             "{} has no figures of its own; --svg is for records",
             file.display()
         );
-        output::print(&text(arguments, [&page, &page], &document, global)?)?;
+        output::print(&text(arguments, &page, &document, global)?)?;
         return Ok(Outcome::Done);
     }
     let mut record = record::decode(&bytes).with_context(cannot_use)?;
@@ -55,10 +55,11 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
+    } else if arguments.csv {
+        forms::tables(&numbers(&record, &file)?)
     } else {
-        let tables = if arguments.csv { numbers(&record, &file)? } else { Page::default() };
-        let pages = [&recording::page(&record, &arguments.record), &tables];
-        text(arguments, pages, &without_raw(record.clone()), global)?
+        let page = recording::page(&record, &arguments.record);
+        text(arguments, &page, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
     Ok(recording::verdict(&record, global))
@@ -76,17 +77,17 @@ fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
     Ok(Page::of_rows("metrics", &columns, rows.metrics()))
 }
 
-/// A page and the one whose tables are its CSV, in the form asked for.
+/// A page in the form asked for.
 fn text(
     arguments: &ShowArguments,
-    [page, tables]: [&Page; 2],
+    page: &Page,
     document: &dyn Document,
     global: &Global,
 ) -> anyhow::Result<String> {
     if arguments.html {
         Ok(page.html())
     } else if arguments.csv {
-        Ok(forms::tables(tables))
+        Ok(forms::tables(page))
     } else {
         arguments.words.text(page, document, global)
     }

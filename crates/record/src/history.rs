@@ -3,15 +3,13 @@
 //! The file is the record in a zstd frame, then the entry as JSON in a skippable frame (RFC 8878, section 3.1.2), which every
 //! reader of zstd passes over: `sidestep show` and `zstd -d` open the record, and a list reads the last kilobytes alone.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use machine::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use stats::{ChangePoint, RowClass};
 
-use crate::{Better, FactDifference, read_document};
+use crate::{Better, FactDifference};
 
 /// Version of the entry and of the documents made of it. From 2 on a row has the class that a comparison gives it.
 pub const HISTORY_SCHEMA: u32 = 2;
@@ -123,6 +121,12 @@ pub fn encode_entry(mut record: Vec<u8>, entry: &HistoryEntry) -> Result<Vec<u8>
     Ok(record)
 }
 
+/// What every version of an entry has.
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
 /// The entry at the end of a file, from its last bytes: [`ENTRY_BYTES_MAX`] of them, or all.
 ///
 /// # Errors
@@ -132,14 +136,13 @@ pub fn decode_entry(tail: &[u8]) -> Result<HistoryEntry, EntryError> {
     let (rest, length) = rest.split_last_chunk::<4>().ok_or(EntryError::NoEntry)?;
     let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| EntryError::NoEntry)?;
     let start = rest.len().checked_sub(length).ok_or(EntryError::NoEntry)?;
+    let json = &rest[start..];
     let broken = |error: serde_json::Error| EntryError::Broken(error.to_string());
-    let entry: Value = serde_json::from_slice(&rest[start..]).map_err(broken)?;
-    // Words of another version would be called unknown.
-    let schema = entry["schema"].as_u64().unwrap_or(u64::from(HISTORY_SCHEMA));
-    match schema.cmp(&u64::from(HISTORY_SCHEMA)) {
-        Ordering::Less => Err(EntryError::Broken("written by an older sidestep".to_owned())),
-        Ordering::Equal => read_document(&entry).map_err(|error| EntryError::Broken(error.to_string())),
-        Ordering::Greater => Err(EntryError::Newer),
+    // The version alone first: words of another one would be called unknown.
+    match serde_json::from_slice::<Version>(json).map_err(broken)?.schema {
+        HISTORY_SCHEMA => serde_json::from_slice(json).map_err(broken),
+        0..HISTORY_SCHEMA => Err(EntryError::Broken("written by an older sidestep".to_owned())),
+        _ => Err(EntryError::Newer),
     }
 }
 

@@ -259,7 +259,7 @@ fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> 
             met.epochs.push(epoch_estimate(estimator, part, row.value(), spread));
         }
     }
-    places.order.iter().filter_map(|(_, place)| found[*place].take()).collect()
+    places.order.iter().filter_map(|place| found[*place].take()).collect()
 }
 
 /// What a row is about, and the series that it comes from.
@@ -274,8 +274,8 @@ type Key = (String, usize);
 /// Which rows of several epochs are the same. One for the rows of every kind, so that its code is there once.
 #[derive(Default)]
 struct Places {
-    /// In the order of the lists: what only a later epoch has stands after what it stands after there. With the number of each.
-    order: Vec<(Key, usize)>,
+    /// Their numbers in the order of the lists: what only a later epoch has stands after what it stands after there.
+    order: Vec<usize>,
     numbers: BTreeMap<Key, usize>,
 }
 
@@ -290,11 +290,11 @@ impl Places {
             let key = (name, *count);
             *count += 1;
             let next = self.numbers.len();
-            let number = *self.numbers.entry(key.clone()).or_insert(next);
-            if let Some(place) = self.order.iter().skip(after).position(|(known, _)| *known == key) {
+            let number = *self.numbers.entry(key).or_insert(next);
+            if let Some(place) = self.order.iter().skip(after).position(|known| *known == number) {
                 after += place + 1;
             } else if number == next {
-                self.order.insert(after, (key, number));
+                self.order.insert(after, number);
                 after += 1;
             }
             number
