@@ -3,6 +3,7 @@
 mod across_reboot;
 mod census;
 mod clocks;
+mod field;
 mod flaw_gate;
 mod fleet;
 mod guard_state;

@@ -1,0 +1,1 @@
+//! Why a mitigation is off, and the fix that follows.

@@ -1,0 +1,1 @@
+//! Recorded machines and dumps of CPUID.

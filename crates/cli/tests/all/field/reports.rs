@@ -1,0 +1,1 @@
+//! Texts of lscpu, /proc/cpuinfo and vulnerability files.

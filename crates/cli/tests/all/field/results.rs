@@ -1,0 +1,1 @@
+//! Results of benchmarks, in compare.

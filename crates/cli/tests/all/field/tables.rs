@@ -1,0 +1,1 @@
+//! Tables of latencies between CPUs and nodes.
