@@ -154,11 +154,18 @@ fn at_least_forty_flaws_are_known_and_each_tells_or_says_why_not() {
     assert_eq!(
         silent,
         [
+            "amd-2026-84005",
+            "arm-cpp-rctx",
+            "arm-page-aggregation",
+            "arm-prefetcher",
+            "arm-sme-tlbi",
             "bulldozer-modules",
             "cacheout",
             "div0",
             "hertzbleed",
             "hybrid-cores",
+            "intel-2026-08",
+            "intel-guest-predictor",
             "lvi",
             "sinkclose",
             "sls",
