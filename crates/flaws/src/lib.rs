@@ -15,6 +15,7 @@ mod lscpu;
 mod population;
 mod presence;
 mod registers;
+mod unknown;
 mod wording;
 
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
@@ -29,4 +30,5 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use registers::uneven;
+pub use unknown::would_tell;
 pub use wording::{SysfsStatus, sysfs_status};

@@ -22,6 +22,8 @@ pub(crate) const OSVW_STATUS: u32 = 0xc001_0141;
 
 /// The hypervisor of a guest that does not say whose it is.
 const UNKNOWN: &str = "unknown";
+/// How the sentence begins that dismisses the registers of a guest.
+pub(crate) const MADE_UP: &str = "no evidence: registers in a guest";
 
 /// What the registers say, and whether they can know.
 #[derive(Default)]
@@ -98,7 +100,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterVerdict
     }
     if let Some(hypervisor) = &evidence.hypervisor {
         let whose = if hypervisor == UNKNOWN { String::new() } else { format!(" of {hypervisor}") };
-        return silent(&format!("no evidence: registers in a guest{whose} are made up"));
+        return silent(&format!("{MADE_UP}{whose} are made up"));
     }
     let mut shown = Shown::default();
     // The same bits mean something else on CPUs that the entry is not about.

@@ -196,12 +196,14 @@ fn write_table(paper: &mut Paper, table: &Table, is_long: bool) -> bool {
         table.first_rows.filter(|_| !is_long).map_or(table.rows.len(), |rows| rows.min(table.rows.len()));
     let rows = &table.rows[..shown];
     match fitted(&table.columns, rows, paper.layout_columns()) {
+        _ if rows.is_empty() => {}
         Some(columns) => write_columns(paper, table, rows, &columns),
         None => write_stacked(paper, table, rows),
     }
     let hidden = table.rows.len() - shown;
     if hidden > 0 {
-        paper.inked(Ink::Faint, &format!("{} with --long", machine::counted(hidden, "more row")));
+        let rows = if shown == 0 { "row" } else { "more row" };
+        paper.inked(Ink::Faint, &format!("{} with --long", machine::counted(hidden, rows)));
     }
     if let Some(legend) = &table.legend {
         paper.wrapped_inked(Ink::Faint, "", &plain(legend));

@@ -82,26 +82,66 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
         return Vec::new();
     }
     let hidden = verdicts.len() - shown.len();
+    let acted = shown.iter().filter(|one| needs_action(one)).count().min(FLAWS_FIRST);
     let table = Table::of("flaws", shown.iter().copied())
         .word("flaw", |one| &one.id)
         .word("state", |one| (tone(one.protected), one.protected.name()))
-        .word(("costs now", 1), |one| word(&one.paid))
+        .word(("overhead", 1), |one| overhead(one))
         .prose("fix", |one| one.fix.as_ref())
         .detail(|one| {
             let special = one.special_says().map(|says| format!("{says}. ")).unwrap_or_default();
             Some(special + &one.title)
         })
-        .first(FLAWS_FIRST)
+        .first(acted)
         .table();
     let rest = format!("{hidden} more do not concern this machine; --all lists them.");
-    let section =
-        Section::new("flaws", "").table(table).stating((hidden > 0).then(|| Statement::faint(rest)));
+    let lines = [unknown(&shown), protected(&shown), (hidden > 0).then(|| Statement::faint(rest))];
+    let section = Section::new("flaws", "").table(table).stating(lines.into_iter().flatten());
     let mut details = Section::new("flaw-evidence", "Evidence").detailed();
     for one in shown.iter().filter(|one| one.special.is_some() || !one.disagreements.is_empty()) {
         let said = format!("{}: {}", one.id, one.special_says().unwrap_or_default());
         details = details.saying(Tone::Look, said).facts(evidence(one));
     }
     [section].into_iter().chain(details.filled()).collect()
+}
+
+/// Whether something can be done or chosen: such flaws stand on the first screen, the others in a line each.
+fn needs_action(verdict: &FlawVerdict) -> bool {
+    use Protection::{NotProtected, OnRequest, Partly};
+    verdict.special.is_some() || matches!(verdict.protected, NotProtected | Partly | OnRequest)
+}
+
+/// Those of unknown state, in a line, with what would tell.
+fn unknown(shown: &[&FlawVerdict]) -> Option<Statement> {
+    let unknown = shown.iter().filter(|one| !needs_action(one) && one.protected == Protection::Unknown);
+    let mut by_means: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in unknown {
+        let means = flaws::would_tell(one);
+        match by_means.iter_mut().find(|(known, _)| *known == means) {
+            Some((_, ids)) => ids.push(&one.id),
+            None => by_means.push((means, vec![&one.id])),
+        }
+    }
+    by_means.order_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    let told = by_means.iter().map(|(means, ids)| format!("{means} ({})", first_few(ids, NAMED)));
+    (!by_means.is_empty())
+        .then(|| Statement::faint(format!("Unknown; what would tell: {}.", joined(told, ", "))))
+}
+
+/// Those that nothing needs to be done about, in a line.
+fn protected(shown: &[&FlawVerdict]) -> Option<Statement> {
+    let done = shown.iter().filter(|one| !needs_action(one) && one.protected == Protection::Protected);
+    let ids: Vec<&str> = done.map(|one| one.id.as_str()).collect();
+    (!ids.is_empty()).then(|| Statement::faint(format!("Protected: {}.", ids.join(", "))))
+}
+
+/// What the workaround takes now.
+fn overhead(verdict: &FlawVerdict) -> &'static str {
+    match verdict.paid {
+        Answer::Yes => "yes",
+        Answer::No => "none",
+        Answer::Unknown => "unknown",
+    }
 }
 
 /// What each source says, how they disagree, how to switch it.
@@ -180,7 +220,11 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         _ if verdict.protected == Protection::Partly => "; partly protected".to_owned(),
         _ => format!("; {}", verdict.protected.name()),
     };
-    let mitigation = format!("{}; costs now: {}", state(verdict.workaround), word(&verdict.paid));
+    let mitigation = match (verdict.affected, verdict.paid) {
+        (Answer::No, Answer::No) => "none needed".to_owned(),
+        (Answer::No, Answer::Yes) => format!("{}, without need; overhead: yes", state(verdict.workaround)),
+        _ => format!("{}; overhead: {}", state(verdict.workaround), overhead(verdict)),
+    };
     let mut facts = vec![
         ("effect", flaw.effect.clone()),
         ("kind", word(&flaw.kind)),
