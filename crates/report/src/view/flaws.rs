@@ -123,9 +123,9 @@ fn unknown(shown: &[&FlawVerdict]) -> Option<Statement> {
         }
     }
     by_means.order_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
-    let told = by_means.iter().map(|(means, ids)| format!("{means} ({})", first_few(ids, NAMED)));
+    let shares = by_means.iter().map(|(means, ids)| format!("{means} ({})", first_few(ids, NAMED)));
     (!by_means.is_empty())
-        .then(|| Statement::faint(format!("Unknown; what would tell: {}.", joined(told, ", "))))
+        .then(|| Statement::faint(format!("Unknown; what would tell: {}.", joined(shares, ", "))))
 }
 
 /// Those that nothing needs to be done about, in a line.
