@@ -204,6 +204,7 @@ fn judge_flaws(record: &mut Record, catalogue: &Catalogue) {
     let Some(evidence) = &record.flaw_evidence else { return };
     record.flaws = ::flaws::judge(catalogue, evidence);
     record.flaws_uneven = ::flaws::uneven(catalogue, evidence);
+    record.model_made_up = ::flaws::masked(evidence);
 }
 
 /// Tells the progress line, and writes the record into its folder.

@@ -105,6 +105,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     let examined = Examined::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &examined.evidence);
     let uneven = flaws::uneven(&catalogue, &examined.evidence);
+    let masked = flaws::masked(&examined.evidence);
     let fails = |verdict: &FlawVerdict| {
         baseline.as_ref().map_or_else(|| unmet(verdict), |baseline| baseline.worse(verdict))
     };
@@ -113,10 +114,11 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         gate.extend(uneven.iter().map(|why| GateReason { id: "uneven".to_owned(), why: why.clone() }));
     }
     let document = json!({
-        "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven,
+        "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven, "model_made_up": masked,
         "gate": gate, "evidence": examined.evidence,
     });
-    let page = report::flaws_page(&examined.machine, &verdicts, &uneven, judged.all);
+    let remarks: Vec<String> = masked.into_iter().chain(uneven).collect();
+    let page = report::flaws_page(&examined.machine, &verdicts, &remarks, judged.all);
     arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {

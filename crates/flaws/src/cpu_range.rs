@@ -233,6 +233,12 @@ fn within(ranges: &[[u32; 2]], number: Option<u32>) -> Membership {
 
 /// Whether a CPU lies in one of several ranges.
 pub(crate) fn among(ranges: &[CpuRange], cpu: &CpuSignature) -> Membership {
+    if !cpu.one_of.is_empty() {
+        let as_model = |&model| CpuSignature { model: Some(model), one_of: Vec::new(), ..cpu.clone() };
+        let mut each = cpu.one_of.iter().map(|model| among(ranges, &as_model(model)));
+        let first = each.next().unwrap_or(Membership::Unknown);
+        return if each.all(|other| other == first) { first } else { Membership::Unknown };
+    }
     let mut found = Membership::Outside;
     for range in ranges {
         match range.holds(cpu) {

@@ -13,6 +13,7 @@ use record::{
 use crate::cpu_range::{Membership, among};
 use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
+use crate::masked::without_made_up_models;
 use crate::presence::{Said, presence};
 use crate::registers::{OSVW_LENGTH, OSVW_STATUS, RegisterVerdict, registers};
 use crate::wording::protection;
@@ -20,7 +21,8 @@ use crate::{Baseline, Catalogue, Flaw, Signature, Switch};
 
 /// Judges every flaw of the catalogue on the evidence of one machine.
 pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict> {
-    catalogue.flaws.iter().map(|flaw| verdict(flaw, evidence)).collect()
+    let evidence = without_made_up_models(evidence);
+    catalogue.flaws.iter().map(|flaw| verdict(flaw, &evidence)).collect()
 }
 
 fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {

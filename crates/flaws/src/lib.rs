@@ -12,6 +12,7 @@ mod gate;
 mod judge;
 mod kernel;
 mod lscpu;
+mod masked;
 mod population;
 mod presence;
 mod registers;
@@ -28,6 +29,7 @@ pub use entry::{
 pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
+pub use masked::masked;
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use registers::uneven;
 pub use unknown::would_tell;

@@ -100,6 +100,7 @@ impl FlawSources<'_> {
                     stepping: number("stepping"),
                     microcode: info.of(cpu, "microcode").and_then(hexadecimal),
                     arm: None,
+                    one_of: Vec::new(),
                 }
             })
             .filter(|signature| signature.family.is_some())
@@ -118,6 +119,7 @@ impl FlawSources<'_> {
             stepping: identity.stepping,
             microcode: identity.microcode,
             arm: None,
+            one_of: Vec::new(),
         }]
     }
 

@@ -68,6 +68,9 @@ pub struct Record {
     /// How CPUs differ where they should be alike, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws_uneven: Vec<String>,
+    /// Why the model that the CPUs name is made up, if it is: lists by model said nothing then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_made_up: Option<String>,
     /// What the sources said, so that a later catalogue can judge again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw_evidence: Option<FlawEvidence>,

@@ -80,6 +80,9 @@ pub struct CpuSignature {
     /// The main id register of an Arm CPU, which has none of the numbers above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<machine::ArmSignature>,
+    /// Models of which it is one, where the model that it names is made up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_of: Vec<u32>,
 }
 
 /// A register as one CPU or node shows it.

@@ -17,6 +17,13 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
                 .fixed_by("update firmware and microcode, then compare: sidestep flaws"),
         );
     }
+    if let Some(text) = &record.model_made_up {
+        found.push(
+            finding(Area::Flaws, "cpu-model-made-up", Severity::Notice, text.clone())
+                .caused_by("the hypervisor masks CPUID; lists of flaws by model say nothing here")
+                .fixed_by("ask the provider which CPU it is, or run sidestep flaws on the host"),
+        );
+    }
     for (id, state, says, remedy) in STATES {
         let of_state: Vec<&FlawVerdict> = record
             .flaws

@@ -135,7 +135,7 @@ fn flaws(record: &Record) -> Vec<Section> {
     if record.flaws.is_empty() {
         return Vec::new();
     }
-    let uneven = record.flaws_uneven.iter().map(Statement::look);
+    let uneven = record.model_made_up.iter().chain(&record.flaws_uneven).map(Statement::look);
     let answer = [flaws::answer_of(&record.flaws)].into_iter().chain(uneven);
     let answer = Section::new("flaws-here", "Flaws of this machine").stating(answer).of_report();
     let parts = flaws::sections(&record.flaws, false).into_iter().map(|part| titled(part, "Flaws"));

@@ -17,13 +17,13 @@ const NAMED: usize = 3;
 /// CPU signatures that are named of many machines.
 const SIGNATURES: usize = 8;
 
-/// The verdicts of all flaws on one machine, with how its CPUs differ where they should be alike; `all` shows those too that do not
-/// concern it.
-pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], uneven: &[String], all: bool) -> Page {
+/// The verdicts of all flaws on one machine, with remarks on its CPUs: that their model is made up, how they differ where they should
+/// be alike; `all` shows those too that do not concern it.
+pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], remarks: &[String], all: bool) -> Page {
     Page {
         subject: headline(machine),
         answer: answer_of(verdicts),
-        because: uneven.iter().map(Statement::look).collect(),
+        because: remarks.iter().map(Statement::look).collect(),
         sections: sections(verdicts, all),
         next: vec!["Explain one flaw: sidestep flaws show ID".to_owned()],
         about: vec![counts(verdicts)],

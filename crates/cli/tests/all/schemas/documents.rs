@@ -189,6 +189,7 @@ fn of_flaws() -> Vec<(&'static str, Value)> {
         ("machine", "Which machine.", judged.of::<machine::Identity>()),
         ("flaws", "The verdict on each flaw of the catalogue.", judged.of::<Vec<record::FlawVerdict>>()),
         ("uneven", "How CPUs differ where they should be alike.", judged.of::<Vec<String>>()),
+        ("model_made_up", "Why the model that the CPUs name is made up.", judged.of::<Option<String>>()),
         ("gate", "What --gate fails on.", judged.of::<Vec<::flaws::GateReason>>()),
         ("evidence", "What the sources said.", judged.of::<record::FlawEvidence>()),
     ];
