@@ -143,6 +143,9 @@ fn special(affected: Answer, said: &Said) -> Option<Special> {
     if said.time.workaround == WorkaroundState::On && !is_reported {
         return Some(Special::UndeclaredCost);
     }
+    if affected == Answer::No && said.kernel.affected == Answer::Yes && is_reported {
+        return Some(Special::WithoutNeed);
+    }
     (affected == Answer::Yes && said.kernel.workaround == WorkaroundState::Attempted)
         .then_some(Special::PayingUnprotected)
 }

@@ -5,6 +5,16 @@ use record::{Answer, CpuSignature, FlawEvidence, MachineShape, Statement, Workar
 use crate::cpu_range::{Membership, among};
 use crate::{Architecture, Flaw, Need};
 
+/// Vendors of x86 CPUs, by the string of CPUID: those that Linux' lists and the vendors' own documents are about.
+const MAKERS: [(&str, &str); 6] = [
+    ("GenuineIntel", "Intel"),
+    ("AuthenticAMD", "AMD"),
+    ("HygonGenuine", "Hygon"),
+    ("CentaurHauls", "Centaur"),
+    ("  Shanghai  ", "Zhaoxin"),
+    ("Shanghai", "Zhaoxin"),
+];
+
 /// Whether a machine has a flaw, and why it is thought so.
 pub(crate) struct Presence {
     /// Yes, no, or not known.
@@ -41,25 +51,16 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     }
     let (listed, list_says) = listing(flaw, evidence);
     let in_guest = evidence.hypervisor.is_some();
-    let mut disagreements = Vec::new();
-    if need == Answer::No {
-        // The kernel looks at the CPU itself; flags may be hidden from programs.
-        disagreements
-            .push(format!("the catalogue says {need_says}, the kernel says \"{}\"", said.kernel.says));
+    if kernel == Answer::Yes
+        && in_guest
+        && never(flaw, evidence)
+        && said.time.workaround != WorkaroundState::On
+    {
+        let because = format!("{list_says}; the kernel goes by what the hypervisor shows");
+        return simple(Answer::No, because);
     }
-    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (listed, kernel) {
-        disagreements
-            .push(format!("the catalogue says {list_says}, the kernel says \"{}\"", said.kernel.says));
-    }
-    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (said.registers.affected, kernel) {
-        let (registers, kernel) = (&said.registers.says, &said.kernel.says);
-        disagreements.push(format!("registers say \"{registers}\", the kernel says \"{kernel}\""));
-    }
+    let disagreements = disagreements((need, &need_says), (listed, &list_says), said);
     let is_repaired = said.registers.affected == Answer::No;
-    if listed == Answer::Yes && is_repaired && !said.immune {
-        disagreements
-            .push(format!("the catalogue says {list_says}, registers say \"{}\"", said.registers.says));
-    }
     let (affected, because) = if said.time.workaround == WorkaroundState::On && listed != Answer::No {
         (Answer::Yes, format!("time shows its workaround; {list_says}"))
     } else if said.registers.affected == Answer::Yes
@@ -93,9 +94,43 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     Presence { affected, because, disagreements }
 }
 
+/// The pairs of need, list, kernel and registers that contradict each other.
+fn disagreements(
+    (need, need_says): (Answer, &str),
+    (listed, list_says): (Answer, &str),
+    said: &Said,
+) -> Vec<String> {
+    let kernel = said.kernel.affected;
+    let mut disagreements = Vec::new();
+    if need == Answer::No {
+        // The kernel looks at the CPU itself; flags may be hidden from programs.
+        disagreements
+            .push(format!("the catalogue says {need_says}, the kernel says \"{}\"", said.kernel.says));
+    }
+    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (listed, kernel) {
+        disagreements
+            .push(format!("the catalogue says {list_says}, the kernel says \"{}\"", said.kernel.says));
+    }
+    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (said.registers.affected, kernel) {
+        let (registers, kernel) = (&said.registers.says, &said.kernel.says);
+        disagreements.push(format!("registers say \"{registers}\", the kernel says \"{kernel}\""));
+    }
+    let is_repaired = said.registers.affected == Answer::No;
+    if listed == Answer::Yes && is_repaired && !said.immune {
+        disagreements
+            .push(format!("the catalogue says {list_says}, registers say \"{}\"", said.registers.says));
+    }
+    disagreements
+}
+
 /// Why a machine cannot have a flaw by its architecture alone, if so.
 pub(crate) fn foreign(flaw: &Flaw, evidence: &FlawEvidence) -> Option<String> {
-    let here = Architecture::of(evidence)?;
+    let Some(here) = Architecture::of(evidence) else {
+        // What the kernel judges on other architectures too has a file; all else in the catalogue was found in x86 and Arm CPUs.
+        let is_general = flaw.vulnerability_file.is_some() && flaw.architectures.contains(&Architecture::X86);
+        let other = evidence.other_architecture.as_ref().filter(|_| !is_general)?;
+        return Some(format!("an {} flaw; this is {other}", names(flaw)));
+    };
     (!flaw.architectures.contains(&here)).then(|| format!("an {} flaw; this is {here}", names(flaw)))
 }
 
@@ -109,14 +144,24 @@ fn simple(affected: Answer, because: String) -> Presence {
     Presence { affected, because, disagreements: Vec::new() }
 }
 
+/// True where no CPU of this kind, vendor or architecture ever had the flaw.
+fn never(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
+    cannot_have(flaw, evidence) || spared(flaw, evidence)
+}
+
+/// True where the entry names all these CPUs as such that never had the flaw.
+fn spared(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
+    let is_spared = |cpu| among(&flaw.spared, cpu) == Membership::Inside;
+    !evidence.cpus.is_empty() && evidence.cpus.iter().all(is_spared)
+}
+
 /// What the entry's list of CPUs says of this machine.
 fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
     if cannot_have(flaw, evidence) {
         let because = flaw.possible.as_ref().map_or("", |possible| possible.because.as_str());
         return (Answer::No, format!("it is no flaw of {}: {because}", makers(evidence)));
     }
-    let is_spared = |cpu| among(&flaw.spared, cpu) == Membership::Inside;
-    if !evidence.cpus.is_empty() && evidence.cpus.iter().all(is_spared) {
+    if spared(flaw, evidence) {
         return (Answer::No, "CPUs of this kind never had it".into());
     }
     let has_list = !flaw.affected.is_empty() || !flaw.unsure.is_empty();
@@ -160,6 +205,9 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
         ranges.any(|range| range.is_of_its_maker(cpu))
     };
     if !evidence.cpus.iter().any(of_its_makers) {
+        if evidence.cpus.iter().any(is_of_unknown_maker) {
+            return (Answer::Unknown, format!("the catalogue knows no CPU of {}", makers(evidence)));
+        }
         return (Answer::No, format!("no CPU of {} is on its list", makers(evidence)));
     }
     (Answer::No, "this CPU is not on its list".into())
@@ -174,7 +222,13 @@ fn cannot_have(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
     if evidence.other_architecture.is_some() {
         return !possible.other_architectures;
     }
-    !evidence.cpus.is_empty() && !evidence.cpus.iter().any(|cpu| flaw.lets(cpu))
+    !evidence.cpus.is_empty() && !evidence.cpus.iter().any(|cpu| flaw.lets(cpu) || is_of_unknown_maker(cpu))
+}
+
+/// True of a CPU of x86 whose vendor nobody wrote lists of.
+fn is_of_unknown_maker(cpu: &CpuSignature) -> bool {
+    let is_known = |vendor: &String| MAKERS.iter().any(|(known, _)| known == vendor);
+    cpu.arm.is_none() && cpu.vendor.as_ref().is_some_and(|vendor| !is_known(vendor))
 }
 
 /// Who made the CPUs, for a sentence.
@@ -183,16 +237,8 @@ fn makers(evidence: &FlawEvidence) -> String {
     if let Some(architecture) = evidence.other_architecture.as_ref().filter(|_| !is_arm) {
         return architecture.clone();
     }
-    let name = match evidence.cpus.first().and_then(|cpu| cpu.vendor.as_deref()) {
-        Some("GenuineIntel") => "Intel",
-        Some("AuthenticAMD") => "AMD",
-        Some("HygonGenuine") => "Hygon",
-        Some("CentaurHauls") => "Centaur",
-        Some("Shanghai") => "Zhaoxin",
-        Some(other) => other,
-        None => "this vendor",
-    };
-    name.to_owned()
+    let vendor = evidence.cpus.first().and_then(|cpu| cpu.vendor.as_deref()).unwrap_or("this vendor");
+    MAKERS.iter().find(|(known, _)| vendor == *known).map_or(vendor, |(_, name)| name).trim().to_owned()
 }
 
 impl Flaw {
@@ -272,7 +318,11 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
     }
     for (flag, required) in [(&need.flag, true), (&need.without_flag, false)] {
         let Some(flag) = flag else { continue };
-        texts.push(if required { format!("the flag {flag}") } else { format!("no flag {flag}") });
+        texts.push(match (flag.as_str(), required) {
+            ("hypervisor", false) => "a machine that is no guest".to_owned(),
+            (_, true) => format!("the flag {flag}"),
+            (_, false) => format!("a CPU without the flag {flag}"),
+        });
         answers.push(
             match (
                 evidence.flags.is_empty() || evidence.flags_unreported.contains(flag),

@@ -289,6 +289,8 @@ pub enum Special {
     UndeclaredCost,
     /// The kernel pays for a workaround that cannot work without microcode.
     PayingUnprotected,
+    /// The kernel works around what the CPU does not have, by what a hypervisor shows.
+    WithoutNeed,
 }
 
 /// How a workaround is switched.
@@ -357,6 +359,7 @@ impl FlawVerdict {
                 let reason = if is_reported { ": no microcode" } else { "" };
                 format!("mitigation active but ineffective{reason}")
             }
+            Special::WithoutNeed => format!("mitigation active without need: {}", self.because),
         })
     }
 }

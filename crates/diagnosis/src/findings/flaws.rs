@@ -73,11 +73,13 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     let kind = match special {
         Special::UndeclaredCost => "untold",
         Special::PayingUnprotected => "unprotected",
+        Special::WithoutNeed => "without-need",
     };
+    let severity = if special == Special::WithoutNeed { Severity::Notice } else { Severity::Warning };
     let id = format!("{}-paid-{kind}", verdict.id);
     let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
     let evidence = &verdict.evidence;
-    let mut finding = finding(Area::Flaws, &id, Severity::Warning, text).showing([
+    let mut finding = finding(Area::Flaws, &id, severity, text).showing([
         format!("{}: {}", verdict.id, verdict.title),
         format!("kernel: {}", evidence.kernel.says),
         format!("registers: {}", evidence.registers.says),

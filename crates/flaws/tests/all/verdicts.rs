@@ -216,6 +216,48 @@ fn a_branch_barrier_is_judged_by_cpuid_on_any_family() {
 }
 
 #[test]
+fn a_bug_that_a_hypervisor_makes_up_is_mitigated_without_need() {
+    let guest = |vendor: &str, bug: &str| FlawEvidence {
+        cpus: vec![cpu(vendor, 6, 0xcf, 2)],
+        hypervisor: Some("KVM".into()),
+        bugs: Some(vec![bug.to_owned()]),
+        ..FlawEvidence::default()
+    };
+    let made_up = of(&catalogue(), &guest("GenuineIntel", "ibpb_no_ret"), "ibpb-no-ret");
+    assert_eq!((made_up.affected, made_up.special), (Answer::No, Some(Special::WithoutNeed)), "{made_up:?}");
+    assert!(made_up.disagreements.is_empty(), "{made_up:?}");
+    let real = of(&catalogue(), &guest("AuthenticAMD", "ibpb_no_ret"), "ibpb-no-ret");
+    assert_eq!((real.affected, real.special), (Answer::Yes, None), "{real:?}");
+}
+
+#[test]
+fn a_list_by_vendor_says_nothing_of_a_vendor_that_it_does_not_know() {
+    let on = |vendor| FlawEvidence { cpus: vec![cpu(vendor, 6, 2, 0)], ..FlawEvidence::default() };
+    for (vendor, affected) in [("Genuine  RDC", Answer::Unknown), ("CentaurHauls", Answer::No)] {
+        for id in ["retbleed", "gds", "amd-298"] {
+            assert_eq!(of(&catalogue(), &on(vendor), id).affected, affected, "{id} of {vendor}");
+        }
+    }
+}
+
+#[test]
+fn an_erratum_of_x86_or_arm_is_none_of_another_architecture() {
+    let catalogue = catalogue();
+    for name in ["riscv64", "loongarch64", "sparc64", "powerpc64", "s390x"] {
+        let other = FlawEvidence { other_architecture: Some(name.into()), ..FlawEvidence::default() };
+        for (flaw, verdict) in catalogue.flaws.iter().zip(judge(&catalogue, &other)) {
+            let is_general = flaw.vulnerability_file.is_some();
+            assert!(
+                is_general || verdict.affected == Answer::No,
+                "{} on {name}: {}",
+                verdict.id,
+                verdict.because
+            );
+        }
+    }
+}
+
+#[test]
 fn a_hidden_flag_does_not_outweigh_the_kernel_that_calls_the_cpu_vulnerable() {
     let reported = |id: &str, file: &str, flags: &[&str]| {
         let evidence = FlawEvidence {

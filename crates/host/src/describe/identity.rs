@@ -189,17 +189,28 @@ fn architecture(source: &Source<'_>, info: &CpuInfo, is_x86: bool, is_64_bit: bo
             info.first("CPU architecture").is_some_and(|version| version == "8" || version == "AArch64");
         return Some(if is_64_bit { "aarch64" } else { "arm" });
     }
-    let vendor = info.first("vendor_id").unwrap_or_default();
-    if vendor == "IBM/S390" {
-        Some("s390x")
-    } else if info.first("arch").is_some_and(|arch| arch.starts_with("IA-64")) {
-        Some("ia64")
-    } else if info.first("cpu").is_some_and(|cpu| cpu.starts_with("POWER")) {
-        Some("powerpc64")
-    } else {
-        None
-    }
+    let shows =
+        |(key, start, _): &&(&str, &str, _)| info.first(key).is_some_and(|value| value.starts_with(start));
+    ARCHITECTURE_KEYS.iter().find(shows).map(|(.., name)| *name)
 }
+
+/// Keys of /proc/cpuinfo that only one architecture has, how their values begin, and its name. Linux, show_cpuinfo in
+/// arch/s390/kernel/processor.c, ia64/kernel/setup.c (up to 6.6), powerpc/kernel/setup-common.c, riscv/kernel/cpu.c,
+/// loongarch/kernel/proc.c, mips/kernel/proc.c, sparc/kernel/cpu.c, alpha/kernel/setup.c.
+const ARCHITECTURE_KEYS: [(&str, &str, &str); 12] = [
+    ("vendor_id", "IBM/S390", "s390x"),
+    ("arch", "IA-64", "ia64"),
+    ("cpu", "POWER", "powerpc64"),
+    ("cpu", "PPC", "powerpc64"),
+    ("isa", "rv64", "riscv64"),
+    ("isa", "rv32", "riscv32"),
+    ("system type", "generic-loongson", "loongarch64"),
+    ("Model Name", "Loongson", "loongarch64"),
+    ("cpu model", "MIPS", "mips64"),
+    ("cpu model", "Cavium", "mips64"),
+    ("type", "sun4", "sparc64"),
+    ("cpu", "Alpha", "alpha"),
+];
 
 #[cfg(test)]
 mod tests {
