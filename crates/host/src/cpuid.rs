@@ -1,13 +1,15 @@
 //! What CPUID says: of the CPU this runs on, or of every CPU of a recorded dump.
 //!
 //! A dump has one file `puN` per CPU with lines `mask eax ebx ecx edx => eax ebx ecx edx`, hexadecimal; the
-//! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers.
+//! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers. Texts that people
+//! paste become the same lines: `report`.
 
 mod caches;
 mod claims;
 mod flags;
 mod levels;
 mod machine_view;
+mod report;
 mod tlb;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 pub(crate) use claims::caches_cut_by_nodes;
 use machine::{CPU_NUMBER_LIMIT, CpuId, Machine};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
+pub use report::ReportError;
 
 use crate::arch;
 use crate::root::{Root, RootError};
@@ -37,9 +40,17 @@ impl Cpuid {
         arch::HAS_CPUID.then(|| Self { cpus: BTreeMap::from([(CpuId(0), Leaves::Live)]), is_whole: false })
     }
 
-    /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there.
+    /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there; else a text of
+    /// `cpuid -r`, AIDA64 or InstLatx64.
+    ///
+    /// # Errors
+    /// Nothing there can be read, or it holds no answers.
     pub fn open(path: &Path) -> Result<Self, RootError> {
-        let root = Root::open_dump(path)?;
+        let root = match Root::open_dump(path) {
+            Err(RootError::NotAnArchive { .. }) => return Self::of_report_file(path),
+            Err(RootError::Unreadable { .. }) if path == Path::new("-") => return Self::of_report_file(path),
+            root => root?,
+        };
         let mut texts = Vec::new();
         for number in root.numbers("/", "pu") {
             let name = format!("pu{number}");
@@ -61,6 +72,22 @@ impl Cpuid {
         })
     }
 
+    fn of_report_file(path: &Path) -> Result<Self, RootError> {
+        let text = report::text(path).map_err(RootError::unreadable(path))?;
+        text.and_then(|text| Self::of_report(&text))
+            .map_err(|reason| RootError::NoReport { path: path.to_owned(), reason: reason.to_string() })
+    }
+
+    /// The dump in a text that people paste.
+    ///
+    /// # Errors
+    /// It holds no answers, or they are damaged or those of two machines.
+    pub fn of_report(text: &str) -> Result<Self, ReportError> {
+        let cpus = report::read(text)?;
+        let cpus = cpus.into_iter().map(|(cpu, lines)| (cpu, Leaves::Recorded(Arc::new(lines))));
+        Self::of_leaves(cpus.collect()).ok_or(ReportError::Other("no text with an answer to CPUID leaf 0"))
+    }
+
     /// The dump that lies in a recorded machine, as `sidestep capture` puts it there; `None` if there is none, or on the live one.
     pub fn beside(root: &Root) -> Option<Self> {
         if root.is_live() {
@@ -74,8 +101,12 @@ impl Cpuid {
     /// The dump in the texts of its files, by the numbers of the CPUs; `None` if no CPU answers leaf 0.
     pub fn of_texts<'a>(texts: impl IntoIterator<Item = (u32, &'a str)>) -> Option<Self> {
         let believed = texts.into_iter().filter(|(number, _)| *number < CPU_NUMBER_LIMIT);
-        let cpus: BTreeMap<CpuId, Leaves> =
-            believed.map(|(number, text)| (CpuId(number), Leaves::Recorded(Arc::new(parse(text))))).collect();
+        Self::of_leaves(
+            believed.map(|(number, text)| (CpuId(number), Leaves::Recorded(Arc::new(parse(text))))).collect(),
+        )
+    }
+
+    fn of_leaves(cpus: BTreeMap<CpuId, Leaves>) -> Option<Self> {
         let answers = |leaves: &Leaves| leaves.max_leaf() > 0;
         cpus.values().any(answers).then_some(Self { cpus, is_whole: true })
     }
@@ -103,7 +134,7 @@ impl Cpuid {
     /// The answer of one CPU to a leaf that it says it has.
     pub fn known(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
         let leaves = self.cpus.get(&cpu)?;
-        let result = leaves.get(leaf, subleaf).filter(|_| leaves.was_asked(leaf))?;
+        let result = leaves.get(leaf, subleaf)?;
         Some([result.eax, result.ebx, result.ecx, result.edx])
     }
 
@@ -162,7 +193,8 @@ impl Leaves {
     fn get(&self, leaf: u32, subleaf: u32) -> Option<CpuIdResult> {
         const EXTENDED: u32 = 0x8000_0000;
         let highest = self.cpuid2(leaf & EXTENDED, 0).eax;
-        (leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED)).then(|| self.cpuid2(leaf, subleaf))
+        let is_there = leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED) && self.was_asked(leaf);
+        is_there.then(|| self.cpuid2(leaf, subleaf))
     }
 
     /// False of a leaf that a dump leaves out although the CPU has it: zeros would be made up.

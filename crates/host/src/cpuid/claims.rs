@@ -20,45 +20,67 @@ pub(super) fn contradictions(
     answering: &BTreeMap<CpuId, &Leaves>,
     places: &BTreeMap<CpuId, Place>,
 ) -> Vec<Disagreement> {
-    let mut found = ids(answering, places);
+    let mut found = ids(answering);
     found.extend(shared_ids(places));
     found.extend(counts(answering, places));
     found
 }
 
-/// A leaf that tells the id of a CPU, and which of its bits.
-fn ids_of(leaves: &Leaves) -> Vec<(String, u32, u32)> {
-    let mut claims = vec![("CPUID leaf 1".to_owned(), initial_apic(leaves), INITIAL_MASK)];
+/// The leaves that tell the id of a CPU that is in use. Leaf 1 has the initial one: firmware may give others.
+fn ids_in_use(leaves: &Leaves) -> Vec<(String, u32)> {
+    let mut claims = Vec::new();
     if let Some((leaf, levels)) = extended_levels(leaves) {
-        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic, u32::MAX)));
+        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic)));
     }
-    claims.extend(
-        topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic, u32::MAX)),
-    );
+    claims.extend(topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic)));
     claims
 }
 
-/// CPUs of which one leaf tells another id than the one that was used.
-fn ids(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>) -> Vec<Disagreement> {
-    let mut unlike: BTreeMap<String, (CpuId, u32, u32, usize)> = BTreeMap::new();
-    for (cpu, place) in places {
-        let Some(leaves) = answering.get(cpu) else { continue };
-        let mut seen: Vec<String> = Vec::new();
-        for (leaf, id, mask) in ids_of(leaves) {
-            if id & mask != place.apic & mask && !seen.contains(&leaf) {
-                unlike.entry(leaf.clone()).or_insert((*cpu, place.apic & mask, id, 0)).3 += 1;
-                seen.push(leaf);
-            }
+/// CPUs of which two leaves tell different ids in use, and initial ids that do not stand for one in use each.
+fn ids(answering: &BTreeMap<CpuId, &Leaves>) -> Vec<Disagreement> {
+    let mut unlike: BTreeMap<[String; 2], (CpuId, [u32; 2], usize)> = BTreeMap::new();
+    let mut of_initial: BTreeMap<u32, (CpuId, u32)> = BTreeMap::new();
+    let mut of_used: BTreeMap<u32, (CpuId, u32)> = BTreeMap::new();
+    let mut twofold = None;
+    for (cpu, leaves) in answering {
+        let claims = ids_in_use(leaves);
+        let Some((used_leaf, used)) = claims.first() else { continue };
+        if let Some((leaf, id)) = claims.iter().find(|(_, id)| id != used) {
+            unlike.entry([used_leaf.clone(), leaf.clone()]).or_insert((*cpu, [*used, *id], 0)).2 += 1;
+        }
+        // Of ids from 256 on leaf 1 has the lower bits.
+        let (initial, short) = (initial_apic(leaves), used & INITIAL_MASK);
+        let (first, other) = *of_initial.entry(initial).or_insert((*cpu, short));
+        let (second, another) = *of_used.entry(short).or_insert((*cpu, initial));
+        if twofold.is_none() && (other != short || another != initial) {
+            let (first, theirs) =
+                if other == short { (second, [another, short]) } else { (first, [initial, other]) };
+            let cpus = format!("CPUs {first} and {cpu}");
+            let says =
+                [format!("{} and {initial} for {cpus}", theirs[0]), format!("{} and {short}", theirs[1])];
+            twofold = Some((used_leaf.clone(), says));
         }
     }
-    let line = |(leaf, (cpu, used, id, count)): (String, (CpuId, u32, u32, usize))| {
+    let line = |([used_leaf, leaf], (cpu, [used, id], count)): ([String; 2], (CpuId, [u32; 2], usize))| {
         let others = if count > 1 { format!(", and {} more are unlike", count - 1) } else { String::new() };
-        Disagreement::between(
-            "APIC ids",
-            [("the leaf that was used", format!("{used} for CPU {cpu}")), (&leaf, format!("{id}{others}"))],
-        )
+        let says = [(used_leaf.as_str(), format!("{used} for CPU {cpu}")), (&leaf, format!("{id}{others}"))];
+        Disagreement::between("APIC ids", says)
     };
-    unlike.into_iter().map(line).collect()
+    let twofold = twofold.map(|(leaf, [initial, used])| {
+        Disagreement::between("APIC ids", [("CPUID leaf 1", initial), (&leaf, used)])
+    });
+    unlike.into_iter().map(line).chain(twofold).collect()
+}
+
+/// What a dump lacks: CPUs of a package that a leaf counts exactly.
+pub(super) fn without_the_rest(
+    answering: &BTreeMap<CpuId, &Leaves>,
+    places: &BTreeMap<CpuId, Place>,
+) -> Option<String> {
+    let leaves = answering.values().next().filter(|_| answering.len() == 1)?;
+    let count = counts_of(leaves).into_iter().find(|count| !count.is_bound && count.cpus > 1)?;
+    let cpu = places.keys().next()?;
+    Some(format!("the dump has CPU {cpu} alone, {} counts {} in its package", count.leaf, count.cpus))
 }
 
 /// CPUs with one id: what is below eight bits of a longer one, or a copy.

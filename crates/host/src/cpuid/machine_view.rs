@@ -10,17 +10,17 @@ use raw_cpuid::{CpuIdReader, Hypervisor};
 
 use super::caches::{ClaimedCache, Sharers};
 use super::levels::Place;
-use super::{Leaves, caches, claims, flags, tlb};
+use super::{Leaves, caches, claims, flags, levels, tlb};
 
 /// Describes the machine; its CPU numbers are those of the dump.
 pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
     let answering: BTreeMap<CpuId, &Leaves> =
         cpus.iter().filter(|(_, leaves)| leaves.max_leaf() > 0).map(|(cpu, leaves)| (*cpu, leaves)).collect();
     let silent: CpuSet = cpus.keys().copied().filter(|cpu| !answering.contains_key(cpu)).collect();
-    let places: BTreeMap<CpuId, Place> =
-        answering.iter().map(|(cpu, leaves)| (*cpu, Place::read(leaves))).collect();
+    let (places, taken) = levels::places(&answering);
     let first = answering.values().next();
-    let mut missing = Vec::new();
+    let mut missing: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+    missing.extend(claims::without_the_rest(&answering, &places));
     if !silent.is_empty() {
         missing.push(format!("CPUID dump: no answer to leaf 0 from CPUs {silent}"));
     }
@@ -55,7 +55,8 @@ fn identity(leaves: &Leaves) -> Identity {
         stepping: signature.map(|signature| signature.stepping),
         name: name.filter(|name| !name.is_empty()),
         hypervisor,
-        architecture: Some(if is_64_bit { "x86_64" } else { "x86" }.to_owned()),
+        // A dump without leaf 1 shows no flag either way.
+        architecture: signature.map(|_| if is_64_bit { "x86_64" } else { "x86" }.to_owned()),
         flags,
         ..Identity::default()
     }
