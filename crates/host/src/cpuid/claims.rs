@@ -36,40 +36,33 @@ fn ids_in_use(leaves: &Leaves) -> Vec<(String, u32)> {
     claims
 }
 
-/// CPUs of which two leaves tell different ids in use, and initial ids that do not stand for one in use each.
+/// CPUs of which two leaves tell different ids in use, and those of which an initial id does not stand for one in use.
 fn ids(answering: &BTreeMap<CpuId, &Leaves>) -> Vec<Disagreement> {
     let mut unlike: BTreeMap<[String; 2], (CpuId, [u32; 2], usize)> = BTreeMap::new();
-    let mut of_initial: BTreeMap<u32, (CpuId, u32)> = BTreeMap::new();
-    let mut of_used: BTreeMap<u32, (CpuId, u32)> = BTreeMap::new();
-    let mut twofold = None;
+    let (mut of_initial, mut of_used) = (BTreeMap::new(), BTreeMap::new());
     for (cpu, leaves) in answering {
         let claims = ids_in_use(leaves);
         let Some((used_leaf, used)) = claims.first() else { continue };
+        let mut differ = |first: &str, second: &str, ids| {
+            unlike.entry([first, second].map(str::to_owned)).or_insert((*cpu, ids, 0)).2 += 1;
+        };
         if let Some((leaf, id)) = claims.iter().find(|(_, id)| id != used) {
-            unlike.entry([used_leaf.clone(), leaf.clone()]).or_insert((*cpu, [*used, *id], 0)).2 += 1;
+            differ(used_leaf, leaf, [*used, *id]);
         }
         // Of ids from 256 on leaf 1 has the lower bits.
         let (initial, short) = (initial_apic(leaves), used & INITIAL_MASK);
-        let (first, other) = *of_initial.entry(initial).or_insert((*cpu, short));
-        let (second, another) = *of_used.entry(short).or_insert((*cpu, initial));
-        if twofold.is_none() && (other != short || another != initial) {
-            let (first, theirs) =
-                if other == short { (second, [another, short]) } else { (first, [initial, other]) };
-            let cpus = format!("CPUs {first} and {cpu}");
-            let says =
-                [format!("{} and {initial} for {cpus}", theirs[0]), format!("{} and {short}", theirs[1])];
-            twofold = Some((used_leaf.clone(), says));
+        if *of_initial.entry(initial).or_insert(short) != short
+            || *of_used.entry(short).or_insert(initial) != initial
+        {
+            differ("CPUID leaf 1", used_leaf, [initial, *used]);
         }
     }
-    let line = |([used_leaf, leaf], (cpu, [used, id], count)): ([String; 2], (CpuId, [u32; 2], usize))| {
+    let line = |([first, second], (cpu, [id, other], count)): ([String; 2], (CpuId, [u32; 2], usize))| {
         let others = if count > 1 { format!(", and {} more are unlike", count - 1) } else { String::new() };
-        let says = [(used_leaf.as_str(), format!("{used} for CPU {cpu}")), (&leaf, format!("{id}{others}"))];
+        let says = [(first.as_str(), format!("{id} for CPU {cpu}")), (&second, format!("{other}{others}"))];
         Disagreement::between("APIC ids", says)
     };
-    let twofold = twofold.map(|(leaf, [initial, used])| {
-        Disagreement::between("APIC ids", [("CPUID leaf 1", initial), (&leaf, used)])
-    });
-    unlike.into_iter().map(line).chain(twofold).collect()
+    unlike.into_iter().map(line).collect()
 }
 
 /// What a dump lacks: CPUs of a package that a leaf counts exactly.
@@ -78,6 +71,7 @@ pub(super) fn without_the_rest(
     places: &BTreeMap<CpuId, Place>,
 ) -> Option<String> {
     let leaves = answering.values().next().filter(|_| answering.len() == 1)?;
+    let Leaves::Recorded(_) = leaves else { return None };
     let count = counts_of(leaves).into_iter().find(|count| !count.is_bound && count.cpus > 1)?;
     let cpu = places.keys().next()?;
     Some(format!("the dump has CPU {cpu} alone, {} counts {} in its package", count.leaf, count.cpus))
