@@ -51,25 +51,17 @@ impl Cpuid {
             Err(RootError::Unreadable { .. }) if path == Path::new("-") => return Self::of_report_file(path),
             root => root?,
         };
-        let mut texts = Vec::new();
-        for number in root.numbers("/", "pu") {
+        let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
+        let mut cpus = BTreeMap::new();
+        for number in root.numbers("/", "pu").into_iter().filter(|number| *number < CPU_NUMBER_LIMIT) {
             let name = format!("pu{number}");
-            let text = root
-                .read(&name)
-                .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
-            if let Some(line) = misread(&text) {
-                let reason = format!(
-                    "{name}, line {line}: a number is not hexadecimal or larger than 32 bits; mend the line or remove it"
-                );
-                return Err(RootError::Damaged { path: path.to_owned(), reason });
-            }
-            texts.push((number, text));
+            let text = root.read(&name).map_err(|error| damaged(error.to_string()))?;
+            let lines = report::read(&text).map_err(|error| damaged(format!("{name}, {error}")))?;
+            let lines = lines.into_values().next().unwrap_or_default();
+            cpus.insert(CpuId(number), Leaves::Recorded(Arc::new(lines)));
         }
-        let texts = texts.iter().map(|(number, text)| (*number, text.as_str()));
-        Self::of_texts(texts).ok_or_else(|| RootError::Damaged {
-            path: path.to_owned(),
-            reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
-        })
+        Self::of_leaves(cpus)
+            .ok_or_else(|| damaged("no file puN holds an answer for CPUID leaf 0".to_owned()))
     }
 
     fn of_report_file(path: &Path) -> Result<Self, RootError> {
@@ -84,6 +76,9 @@ impl Cpuid {
     /// It holds no answers, or they are damaged or those of two machines.
     pub fn of_report(text: &str) -> Result<Self, ReportError> {
         let cpus = report::read(text)?;
+        if cpus.is_empty() {
+            return Err(report::other(text));
+        }
         let cpus = cpus.into_iter().map(|(cpu, lines)| (cpu, Leaves::Recorded(Arc::new(lines))));
         Self::of_leaves(cpus.collect()).ok_or(ReportError::Other("no text with an answer to CPUID leaf 0"))
     }
@@ -248,14 +243,6 @@ fn width(count: u32) -> u32 {
 
 fn parse(text: &str) -> Vec<Line> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(parse_line).take(LINES_MAX).collect()
-}
-
-/// Number of the first line with an answer of which a word is no 32-bit number.
-fn misread(text: &str) -> Option<usize> {
-    let is_number = |word: &str| word == "=>" || u32::from_str_radix(word, 16).is_ok();
-    let is_misread =
-        |line: &str| !line.starts_with('#') && line.contains("=>") && !line.split_whitespace().all(is_number);
-    text.lines().position(is_misread).map(|index| index + 1)
 }
 
 fn parse_line(line: &str) -> Option<Line> {

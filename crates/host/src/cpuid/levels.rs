@@ -126,12 +126,12 @@ pub(super) fn places(answering: &BTreeMap<CpuId, &Leaves>) -> (BTreeMap<CpuId, P
         return (places.collect(), Some(WITHOUT_IDS));
     }
     let places: BTreeMap<CpuId, Place> = read();
-    let packages = |places: &BTreeMap<CpuId, Place>| {
+    let fullest = |places: &BTreeMap<CpuId, Place>| {
         let mut cpus: BTreeMap<u32, u32> = BTreeMap::new();
         for place in places.values() {
             *cpus.entry(place.package).or_default() += 1;
         }
-        cpus
+        cpus.into_values().max().unwrap_or(0)
     };
     let turned = |(cpu, leaves): (&CpuId, &&Leaves)| {
         let apic = (initial_apic(leaves) << CORE_HIGH_WIDTH & INITIAL_MASK)
@@ -141,11 +141,8 @@ pub(super) fn places(answering: &BTreeMap<CpuId, &Leaves>) -> (BTreeMap<CpuId, P
     };
     let cores = answering.values().filter_map(|leaves| package_count(leaves)).min().unwrap_or(1);
     let turned: BTreeMap<CpuId, Place> = answering.iter().map(turned).collect();
-    let is_alone = packages(&places).len() == places.len();
-    let is_turned = is_alone && (2..=1 << CORE_HIGH_WIDTH).contains(&cores) && {
-        let packages = packages(&turned);
-        packages.len() < turned.len() && packages.values().all(|cpus| *cpus <= cores)
-    };
+    let is_turned =
+        fullest(&places) == 1 && cores <= 1 << CORE_HIGH_WIDTH && (2..=cores).contains(&fullest(&turned));
     if is_turned { (turned, Some(CORES_HIGH)) } else { (places, None) }
 }
 

@@ -6,7 +6,7 @@ use machine::{
     Bytes, Cache, CacheKind, Core, Cpu, CpuId, CpuSet, Environment, Identity, Machine, Node, NodeId,
     Topology, Vendor,
 };
-use raw_cpuid::{CpuIdReader, Hypervisor};
+use raw_cpuid::CpuIdReader;
 
 use super::caches::{ClaimedCache, Sharers};
 use super::levels::Place;
@@ -41,10 +41,10 @@ fn identity(leaves: &Leaves) -> Identity {
     let signature = leaves.signature();
     let cpuid = raw_cpuid::CpuId::with_cpuid_reader(leaves.clone());
     let name = cpuid.get_processor_brand_string().map(|brand| brand.as_str().trim().to_owned());
-    let hypervisor = cpuid.get_hypervisor_info().map(|info| match info.identify() {
-        Hypervisor::Unknown(..) => hypervisor_letters(leaves).unwrap_or_else(|| "unknown".to_owned()),
-        Hypervisor::HyperV => "Hyper-V".to_owned(),
-        known => format!("{known:?}"),
+    let hypervisor = cpuid.get_hypervisor_info().map(|_| {
+        let letters = hypervisor_letters(leaves).unwrap_or_else(|| "unknown".to_owned());
+        let known = LEAF_HYPERVISORS.iter().find(|(known, _)| *known == letters);
+        known.map_or(letters, |(_, name)| (*name).to_owned())
     });
     let flags = flags::read(leaves);
     let is_64_bit = flags.iter().any(|flag| flag == "lm");
@@ -61,6 +61,22 @@ fn identity(leaves: &Leaves) -> Identity {
         ..Identity::default()
     }
 }
+
+/// The letters of leaf 4000_0000h and who writes them. Linux, arch/x86/kernel/cpu/{vmware,mshyperv,acrn,jailhouse}.c,
+/// arch/x86/include/asm/xen/cpuid.h, kvm_para.h; systemd, src/basic/virt.c, detect_vm_cpuid.
+const LEAF_HYPERVISORS: [(&str, &str); 11] = [
+    ("KVMKVMKVM", "KVM"),
+    ("Linux KVM Hv", "KVM"),
+    ("TCGTCGTCGTCG", "QEMU"),
+    ("XenVMMXenVMM", "Xen"),
+    ("VMwareVMware", "VMware"),
+    ("Microsoft Hv", "Hyper-V"),
+    ("VBoxVBoxVBox", "VirtualBox"),
+    ("bhyve bhyve", "bhyve"),
+    ("prl hyperv", "Parallels"),
+    ("lrpepyh  vr", "Parallels"),
+    ("ACRNACRNACRN", "ACRN"),
+];
 
 /// The twelve letters of leaf 4000_0000h, if they are letters.
 fn hypervisor_letters(leaves: &Leaves) -> Option<String> {

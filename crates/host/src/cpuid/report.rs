@@ -64,7 +64,7 @@ pub(super) fn text(path: &Path) -> io::Result<Result<String, ReportError>> {
 /// The answers of each CPU that a text shows.
 ///
 /// # Errors
-/// The text shows none, one that is damaged, or those of two machines.
+/// One is damaged, or they are of two machines.
 pub(super) fn read(text: &str) -> Result<BTreeMap<CpuId, Vec<Line>>, ReportError> {
     let mut cpus: BTreeMap<CpuId, Vec<Line>> = BTreeMap::new();
     let (mut cpu, mut has_heads, mut design) = (CpuId(0), false, None);
@@ -96,12 +96,14 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<CpuId, Vec<Line>>, ReportError
             lines.push(answer);
         }
     }
-    if cpus.is_empty() {
-        let start: String = text.chars().take(START_BYTES).collect();
-        let other = OTHERS.iter().find(|(mark, _)| start.contains(mark));
-        return Err(ReportError::Other(other.map_or("no text with answers of CPUID", |(_, name)| name)));
-    }
     Ok(cpus)
+}
+
+/// What a text without answers is.
+pub(super) fn other(text: &str) -> ReportError {
+    let start: String = text.chars().take(START_BYTES).collect();
+    let other = OTHERS.iter().find(|(mark, _)| start.contains(mark));
+    ReportError::Other(other.map_or("no text with answers of CPUID", |(_, name)| name))
 }
 
 /// The number of the CPU that a line is the head of.
@@ -217,7 +219,7 @@ mod tests {
             (twice.as_str(), "line 6: a second machine begins"),
             (another.as_str(), "line 3: a second machine begins"),
         ] {
-            let error = read(text).expect_err(text).to_string();
+            let error = crate::Cpuid::of_report(text).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }
