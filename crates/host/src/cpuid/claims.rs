@@ -30,7 +30,7 @@ pub(super) fn contradictions(
 fn ids_in_use(leaves: &Leaves) -> Vec<(String, u32)> {
     let mut claims = Vec::new();
     if let Some((leaf, levels)) = extended_levels(leaves) {
-        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic)));
+        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:02X}H"), level.apic)));
     }
     claims.extend(topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic)));
     claims
@@ -113,7 +113,7 @@ fn counts_of(leaves: &Leaves) -> Vec<Count> {
     let extended = extended_levels(leaves);
     let largest = extended.as_ref().and_then(|(leaf, levels)| Some((*leaf, levels.last()?.cpus)));
     if let Some((leaf, cpus)) = largest {
-        claims.push(Count { leaf: format!("CPUID leaf {leaf:X}H"), cpus, is_bound: false });
+        claims.push(Count { leaf: format!("CPUID leaf {leaf:02X}H"), cpus, is_bound: false });
     }
     if largest.is_none_or(|(_, cpus)| cpus <= COUNTED_MAX) {
         let known = |cpus: &u32| (1..=COUNTED_MAX).contains(cpus);

@@ -88,13 +88,14 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<CpuId, Vec<Line>>, ReportError
             return Err(ReportError::SecondMachine(number));
         }
         let lines = cpus.entry(cpu).or_default();
+        if lines.len() >= LINES_MAX {
+            continue;
+        }
         if answer.ecx.is_none() && WITH_SUBLEAVES.iter().any(|(leaf, _)| *leaf == answer.eax) {
             let before = lines.iter().filter(|known| known.eax == answer.eax).count();
             answer.ecx = u32::try_from(before).ok();
         }
-        if lines.len() < LINES_MAX {
-            lines.push(answer);
-        }
+        lines.push(answer);
     }
     Ok(cpus)
 }
