@@ -23,15 +23,13 @@ const TYPE_STEPPING_MASK: u32 = 0x300f;
 const START_BYTES: usize = 64 << 10;
 
 /// Marks of texts that are none of these, and what they are.
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 6] = [
     ("<topology", "an hwloc topology (XML)"),
     ("CPU-Z TXT Report", "a report of CPU-Z"),
     ("basic_cpuid[", "a raw dump of libcpuid"),
     ("vendor_id = \"", "the decoded text of cpuid, without -r"),
     ("vendor_id\t:", "/proc/cpuinfo"),
     ("Architecture:", "a report of lscpu (flaws --lscpu reads it)"),
-    ("Advanced Configuration and Power", "a dump of ACPI tables"),
-    ("SMBIOS ", "the text of dmidecode"),
 ];
 
 /// Why a text gives no answers.

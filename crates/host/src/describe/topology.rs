@@ -28,8 +28,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     }
     let mut topology = Topology { offline: present.offline, ..Topology::default() };
     topology.cores = cores(&places);
-    let is_arm = info.first("CPU implementer").is_some();
-    let is_divided = !is_arm && info.first("vendor_id") != Some("IBM/S390");
+    let numa = nodes::read(source, &present.online);
+    // Machines of several packages have several nodes.
+    let may_be_clusters = info.first("CPU implementer").is_some() && numa.nodes.len() < 2;
+    let is_divided = !may_be_clusters && info.first("vendor_id") != Some("IBM/S390");
     let packages = places.iter().filter_map(|place| Some((place.cpu, place.package?)));
     let around = caches::Around {
         online: &present.online,
@@ -37,11 +39,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
         packages: packages.filter(|_| is_divided).collect(),
     };
     topology.caches = caches::read(source, &around);
-    if is_arm {
+    if may_be_clusters {
         join_packages(source, &mut places, &mut topology);
     }
     drop_cut_groups(source, &mut places, &topology.caches);
-    let numa = nodes::read(source, &present.online);
     topology.distance_nodes = numa.distance_nodes;
     topology.nodes = numa.nodes;
     topology.isolated =
@@ -141,10 +142,10 @@ fn places(source: &Source<'_>, info: &CpuInfo, online: &CpuSet) -> Vec<Place> {
 /// Makes one package of those that share a cache: they are clusters.
 fn join_packages(source: &Source<'_>, places: &mut [Place], topology: &mut Topology) {
     for cache in &topology.caches {
-        let packages: BTreeSet<i64> = places
-            .iter()
-            .filter_map(|place| place.package.filter(|_| cache.shared_by.contains(place.cpu)))
-            .collect();
+        let package_of = |cpu: CpuId| {
+            places.binary_search_by_key(&cpu, |place| place.cpu).ok().and_then(|at| places[at].package)
+        };
+        let packages: BTreeSet<i64> = cache.shared_by.iter().filter_map(package_of).collect();
         let (Some(first), 2..) = (packages.first(), packages.len()) else { continue };
         source.note(format!(
             "physical_package_id numbers clusters, as older arm64 kernels do: CPUs {} share an {} and are taken for one package",
@@ -161,20 +162,22 @@ fn join_packages(source: &Source<'_>, places: &mut [Place], topology: &mut Topol
             core.package = *first;
         }
     }
+    topology.cores.sort_by_key(|core| (core.package, core.cpus.first()));
 }
 
 /// Forgets clusters and dies that hold a part of a cache's CPUs and others besides, and says so once for each.
 fn drop_cut_groups(source: &Source<'_>, places: &mut [Place], caches: &[Cache]) {
     let mut found: BTreeMap<&str, (CpuId, [String; 2], CpuSet, usize)> = BTreeMap::new();
+    let mut of_cpu: BTreeMap<CpuId, Vec<&Cache>> = BTreeMap::new();
+    for cache in caches.iter().filter(|cache| !cache.sharers_unknown) {
+        cache.shared_by.iter().for_each(|cpu| of_cpu.entry(cpu).or_default().push(cache));
+    }
     for place in places.iter_mut() {
         for (index, (file, members)) in place.groups.iter().enumerate() {
             let Some(members) = members else { continue };
-            let is_cut = |cache: &&Cache| {
-                let cpus = &cache.shared_by;
-                let cuts = !cpus.is_subset(members) && !members.is_subset(cpus);
-                cpus.contains(place.cpu) && cuts && !cache.sharers_unknown
-            };
-            let cut: Vec<&Cache> = caches.iter().filter(is_cut).collect();
+            let nests = |cpus: &CpuSet| cpus.is_subset(members) || members.is_subset(cpus);
+            let own = of_cpu.get(&place.cpu).into_iter().flatten();
+            let cut: Vec<&&Cache> = own.filter(|cache| !nests(&cache.shared_by)).collect();
             let Some(first) = cut.first() else { continue };
             let alike = cut.iter().filter(|cache| cache.shared_by == first.shared_by);
             let names = alike.map(|cache| cache.name()).collect::<Vec<_>>().join(" and ");
