@@ -522,4 +522,19 @@ mod tests {
                 .any(|line| line.contains("CPUs 0-2 share an L3 and are taken for one package"))
         );
     }
+
+    #[test]
+    fn memory_that_is_on_no_node_gets_a_line() {
+        for (node_kib, expected) in [("8388608", true), ("25165824", false), ("24900000", false)] {
+            let node = format!("Node 0 MemTotal: {node_kib} kB\n");
+            let files = [
+                ("proc/meminfo", "MemTotal: 25165824 kB\n"),
+                ("sys/devices/system/node/node0/meminfo", node.as_str()),
+                ("sys/devices/system/node/node0/cpulist", "0"),
+            ];
+            let machine = machine(&[&[("topology/core_id", "0")]], &files);
+            let line = "memory: /proc/meminfo says 24 GiB, the meminfo of the nodes adds up to 8 GiB: where the rest is, is unknown";
+            assert_eq!(machine.missing.iter().any(|note| note == line), expected, "{:?}", machine.missing);
+        }
+    }
 }
