@@ -1,4 +1,4 @@
-//! CPUID answers of up to three CPUs, as a dump holds them.
+//! CPUID answers of up to three CPUs, as a dump holds them, or as one text that people paste.
 #![cfg_attr(fuzzing, no_main)]
 
 use fuzz::fuzz_target;
@@ -6,7 +6,8 @@ use host::Cpuid;
 
 fuzz_target!(|text: &str| {
     let cpus = text.splitn(3, "\n\n").zip(0..).map(|(answers, cpu)| (cpu, answers));
-    if let Some(cpuid) = Cpuid::of_texts(cpus) {
+    let dumps = [Cpuid::of_texts(cpus), Cpuid::of_report(text).ok()];
+    for cpuid in dumps.into_iter().flatten() {
         let _ = cpuid.describe();
     }
 });

@@ -43,8 +43,8 @@ pub(crate) struct SourceArguments {
     /// Read a recorded machine: a directory or tarball with proc/ and sys/
     #[arg(long, value_name = "DIR|TARBALL")]
     sysroot: Option<PathBuf>,
-    /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
-    #[arg(long, value_name = "DIR|TARBALL")]
+    /// Read a CPUID dump: the text of cpuid -r, AIDA64 or InstLatx64, or a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "TEXT|DIR|TARBALL")]
     cpuid: Option<PathBuf>,
 }
 

@@ -11,18 +11,15 @@ const DEADLINE: &str = "tsc-deadline";
 /// MAXFREQ: 500 ppm), so that no discipline of a clock hides more. A crystal is within 100 ppm.
 const STATED_OFF_PPM: f64 = 1_000.0;
 
-/// Why counters that agree are not called safe.
-const GIVEN_UP: &str =
-    "the kernel has given the counter up, and has watched it for longer than this check: see its messages";
-
-/// Why the kernel leaves counters alone that it has not watched. Linux, arch/x86/kernel/tsc.c, `unsynchronized_tsc`: CPUs other than
-/// Intel's, several of them, and no constant_tsc.
-const BY_RULE: &str =
-    "the kernel uses no counters of such CPUs, as they have no constant_tsc: a rule, not what it saw";
-/// What it says then.
-const UNSYNCHRONIZED: &str = "Marking TSC unstable due to TSCs unsynchronized";
+/// How every reason begins for which counters that agree are not called safe.
+const GIVEN_UP: &str = "the kernel does not trust the counter";
+/// Reasons of the kernel that hold for a kind of CPU or hypervisor, whatever its counters do. Linux, arch/x86/kernel/tsc.c,
+/// `unsynchronized_tsc`: CPUs other than Intel's, several of them, and no constant_tsc; arch/x86/kernel/cpu/mshyperv.c.
+const RULES: [&str; 2] = ["TSCs unsynchronized", "running on Hyper-V"];
 /// How it begins to say that it gives the counter up, for whatever reason.
 const MARKING: &str = "Marking TSC unstable";
+/// Words of the command line by which it does. Linux, arch/x86/kernel/tsc.c, `tsc_setup` and `notsc_setup`.
+const BY_USER: [&str; 2] = ["tsc=unstable", "notsc"];
 
 /// Puts into a document what the catalogue's flaw of the counter says, the reasons the kernel gives, and what can be done.
 pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
@@ -87,7 +84,7 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         add(&mut check.remedies, WITHOUT_STATED_RATE.to_owned());
     }
     if let Some(line) = by_verdict(check) {
-        add(&mut check.remedies, line.to_owned());
+        add(&mut check.remedies, line);
     }
     if let Some(bare) = check.backwards.iter().find(|count| !count.ordered && count.backwards > 0) {
         let line = without_bare_reads(&bare.name);
@@ -136,28 +133,36 @@ fn without_bare_reads(name: &str) -> String {
 /// How reads of arm64's counter are named.
 const ARM_COUNTER: &str = "cntvct";
 
-/// What a counter that the kernel gave up means: it has seen more of it than a check does, unless it was told to.
+/// What a counter that the kernel gave up means: as much as its own words say, unless it was told to.
 fn condemned(check: &mut ClockCheck) {
-    let reason = "the kernel was told on its command line not to use the counter: tsc=unstable";
-    if is_disabled_by_user(&check.kernel) {
-        return add(&mut check.because, reason.to_owned());
+    if let Some(word) = by_user(&check.kernel) {
+        let reason = format!("the kernel was told on its command line not to use the counter: {word}");
+        return add(&mut check.because, reason);
     }
-    if is_by_rule(&check.kernel) {
-        return add(&mut check.because, BY_RULE.to_owned());
-    }
+    let log = check.kernel.messages.as_deref();
+    let against: Vec<&String> =
+        log.into_iter().flatten().filter(|text| is_against_the_counter(text)).collect();
+    let seen = against.iter().find(|text| !RULES.iter().any(|rule| text.contains(rule)));
+    let reason = match (seen, against.first(), log) {
+        (Some(seen), ..) => format!("{GIVEN_UP}: \"{seen}\""),
+        (None, Some(rule), _) => {
+            let reason =
+                format!("the kernel leaves the counter alone by a rule, not for what it saw: \"{rule}\"");
+            return add(&mut check.because, reason);
+        }
+        (None, None, Some(_)) => {
+            format!("{GIVEN_UP}, as it does not offer it: no message left in its log says why")
+        }
+        (None, None, None) => {
+            format!("{GIVEN_UP}, as it does not offer it: without its log the reason is unknown")
+        }
+    };
     if check.verdict == ClockVerdict::Safe {
         check.verdict = ClockVerdict::CannotTell;
-        check.because.insert(0, GIVEN_UP.to_owned());
+        check.because.insert(0, reason);
     } else {
-        add(&mut check.because, GIVEN_UP.to_owned());
+        add(&mut check.because, reason);
     }
-}
-
-/// Whether the kernel gave the counter up by the kind of CPU alone: it says so, and nothing else of the counter.
-fn is_by_rule(kernel: &KernelClocks) -> bool {
-    let messages = kernel.messages.iter().flatten();
-    let mut reasons = messages.filter(|text| is_against_the_counter(text)).peekable();
-    reasons.peek().is_some() && reasons.all(|text| text.contains(UNSYNCHRONIZED))
 }
 
 /// Whether a message gives a reason against the counter. Linux, arch/x86/kernel/tsc.c, tsc_sync.c, kernel/time/clocksource.c.
@@ -165,9 +170,9 @@ fn is_against_the_counter(text: &str) -> bool {
     [MARKING, "TSC found unstable", "TSC warp", "as unstable because"].iter().any(|part| text.contains(part))
 }
 
-/// Whether the counter is unused by the user's order. Linux, arch/x86/kernel/tsc.c, `tsc_setup`.
-fn is_disabled_by_user(kernel: &KernelClocks) -> bool {
-    kernel.boot_words.iter().any(|word| ["tsc=unstable", "notsc"].contains(&word.as_str()))
+/// The word by which the user disabled the counter.
+fn by_user(kernel: &KernelClocks) -> Option<&'static str> {
+    BY_USER.into_iter().find(|known| kernel.boot_words.iter().any(|word| word == known))
 }
 
 /// Whether the counter goes on at one rate whatever its CPU does: CPUID 8000_0007h, EDX bit 8, gives the kernel both flags
@@ -184,35 +189,39 @@ fn add(sentences: &mut Vec<String>, sentence: String) {
 }
 
 /// What the verdict asks for, given what the kernel uses.
-fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
+fn by_verdict(check: &ClockCheck) -> Option<String> {
     let kernel = &check.kernel;
     let uses_tsc = kernel.clocksource.as_deref() == Some("tsc");
     let offers_tsc = kernel.available.iter().any(|name| name == "tsc");
-    match check.verdict {
-        ClockVerdict::Unsafe if uses_tsc => Some(
+    let by_user = by_user(kernel).filter(|_| kernel.condemned && is_invariant(kernel));
+    let text = match check.verdict {
+        ClockVerdict::Unsafe if uses_tsc => {
             "switch the kernel to another clock source: sidestep toggles show clocksource says which there are; or boot with \
-             clocksource=hpet, clocksource=acpi_pm or tsc=unstable",
-        ),
-        ClockVerdict::Correctable => Some(
-            "read time through a clock that corrects each CPU, or through the kernel's with another clock source; programs \
-             that read the counter themselves see it go back",
-        ),
-        ClockVerdict::Safe if kernel.condemned && is_disabled_by_user(kernel) && is_invariant(kernel) => {
-            Some("the counters agree: if the reason for tsc=unstable is gone, boot without it")
+             clocksource=hpet, clocksource=acpi_pm or tsc=unstable"
         }
-        ClockVerdict::Safe | ClockVerdict::CannotTell if kernel.condemned && !is_invariant(kernel) => Some(
-            "keep the kernel's clock source: this CPU has no invariant counter, whose rate could be relied on",
-        ),
-        ClockVerdict::CannotTell if check.because.first().is_some_and(|reason| reason == GIVEN_UP) => Some(
-            "the counters agree now although the kernel gave them up: if firmware or a hypervisor steps them at boot or \
-             restore, measure again after that before booting with tsc=reliable",
-        ),
-        ClockVerdict::Safe if !uses_tsc && offers_tsc && is_invariant(kernel) => Some(
-            "the counters agree, and reading them is cheaper: sidestep toggles set clocksource=tsc, if the host does not \
-             migrate this machine",
-        ),
-        _ => None,
-    }
+        ClockVerdict::Correctable => {
+            "read time through a clock that corrects each CPU, or through the kernel's with another clock source; programs \
+             that read the counter themselves see it go back"
+        }
+        ClockVerdict::Safe if let Some(word) = by_user => {
+            return Some(format!("the counters agree: if the reason for {word} is gone, boot without it"));
+        }
+        ClockVerdict::Safe | ClockVerdict::CannotTell if kernel.condemned && !is_invariant(kernel) => {
+            "keep the kernel's clock source: no flag shows that the counter keeps its rate (constant_tsc with nonstop_tsc)"
+        }
+        ClockVerdict::CannotTell
+            if check.because.first().is_some_and(|reason| reason.starts_with(GIVEN_UP)) =>
+        {
+            "the counters agree now although the kernel does not trust them: if firmware or a hypervisor steps them at boot or \
+             restore, measure again after that before booting with tsc=reliable"
+        }
+        ClockVerdict::Safe if !uses_tsc && offers_tsc && is_invariant(kernel) => {
+            "the counters agree, and the kernel offers them: sidestep toggles set clocksource=tsc, if the host does not \
+             migrate this machine; sidestep clock cost prices both"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// What brings timers on the counter back, where the kernel goes without them or takes them with their errata.
@@ -358,9 +367,20 @@ mod tests {
         let invariant = ["constant_tsc", "nonstop_tsc"].map(str::to_owned).to_vec();
         for (boot_words, flags, verdict, advice) in [
             (vec![], invariant.clone(), ClockVerdict::CannotTell, "before booting with tsc=reliable"),
-            (vec!["tsc=unstable"], invariant, ClockVerdict::Safe, "boot without it"),
-            (vec![], vec![], ClockVerdict::CannotTell, "no invariant counter"),
-            (vec!["tsc=unstable"], vec![], ClockVerdict::Safe, "no invariant counter"),
+            (
+                vec!["tsc=unstable"],
+                invariant.clone(),
+                ClockVerdict::Safe,
+                "reason for tsc=unstable is gone, boot without it",
+            ),
+            (vec!["notsc"], invariant, ClockVerdict::Safe, "reason for notsc is gone, boot without it"),
+            (vec![], vec![], ClockVerdict::CannotTell, "no flag shows that the counter keeps its rate"),
+            (
+                vec!["tsc=unstable"],
+                vec![],
+                ClockVerdict::Safe,
+                "no flag shows that the counter keeps its rate",
+            ),
         ] {
             let mut check = ClockCheck {
                 verdict: ClockVerdict::Safe,
@@ -386,20 +406,32 @@ mod tests {
     #[test]
     fn a_kernel_that_leaves_counters_alone_by_rule_has_seen_nothing_of_them() {
         let rule = "tsc: Marking TSC unstable due to TSCs unsynchronized";
+        let hyperv = "tsc: Marking TSC unstable due to running on Hyper-V";
         let seen = "tsc: Marking TSC unstable due to clocksource watchdog";
         let warp = "TSC synchronization [CPU#0 -> CPU#1]: Measured 9 cycles TSC warp between CPUs, turning off TSC clock.";
-        for (messages, verdict) in [
-            (vec!["clocksource: Switched to clocksource hpet", rule], ClockVerdict::Safe),
-            (vec![rule, seen], ClockVerdict::CannotTell),
-            (vec![rule, warp], ClockVerdict::CannotTell),
-            (vec![seen], ClockVerdict::CannotTell),
-            (vec![], ClockVerdict::CannotTell),
+        let switched = "clocksource: Switched to clocksource hpet";
+        for (messages, verdict, reason) in [
+            (
+                Some(vec![switched, rule]),
+                ClockVerdict::Safe,
+                "by a rule, not for what it saw: \"tsc: Marking",
+            ),
+            (Some(vec![hyperv]), ClockVerdict::Safe, "due to running on Hyper-V\""),
+            (
+                Some(vec![rule, seen]),
+                ClockVerdict::CannotTell,
+                "does not trust the counter: \"tsc: Marking TSC unstable due to clocksource watchdog\"",
+            ),
+            (Some(vec![rule, warp]), ClockVerdict::CannotTell, "9 cycles TSC warp"),
+            (Some(vec![seen]), ClockVerdict::CannotTell, "clocksource watchdog\""),
+            (Some(vec![]), ClockVerdict::CannotTell, "no message left in its log says why"),
+            (None, ClockVerdict::CannotTell, "without its log the reason is unknown"),
         ] {
             let mut check = ClockCheck {
                 verdict: ClockVerdict::Safe,
                 kernel: KernelClocks {
                     condemned: true,
-                    messages: Some(messages.iter().map(|&text| text.to_owned()).collect()),
+                    messages: messages.as_ref().map(|all| all.iter().map(|&text| text.to_owned()).collect()),
                     ..KernelClocks::default()
                 },
                 ..ClockCheck::default()
@@ -408,6 +440,11 @@ mod tests {
             let once = check.clone();
             clock_remedies(&mut check, &[]);
             assert_eq!((&check, check.verdict), (&once, verdict), "{messages:?}");
+            assert!(
+                check.because.iter().any(|line| line.contains(reason)),
+                "{messages:?}: {:?}",
+                check.because
+            );
         }
     }
 

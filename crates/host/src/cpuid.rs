@@ -1,13 +1,15 @@
 //! What CPUID says: of the CPU this runs on, or of every CPU of a recorded dump.
 //!
 //! A dump has one file `puN` per CPU with lines `mask eax ebx ecx edx => eax ebx ecx edx`, hexadecimal; the
-//! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers.
+//! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers. Texts that people
+//! paste become the same lines: `report`.
 
 mod caches;
 mod claims;
 mod flags;
 mod levels;
 mod machine_view;
+mod report;
 mod tlb;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 pub(crate) use claims::caches_cut_by_nodes;
 use machine::{CPU_NUMBER_LIMIT, CpuId, Machine};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
+pub use report::ReportError;
 
 use crate::arch;
 use crate::root::{Root, RootError};
@@ -37,28 +40,47 @@ impl Cpuid {
         arch::HAS_CPUID.then(|| Self { cpus: BTreeMap::from([(CpuId(0), Leaves::Live)]), is_whole: false })
     }
 
-    /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there.
+    /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there; else a text of
+    /// `cpuid -r`, AIDA64 or InstLatx64.
+    ///
+    /// # Errors
+    /// Nothing there can be read, or it holds no answers.
     pub fn open(path: &Path) -> Result<Self, RootError> {
-        let root = Root::open_dump(path)?;
-        let mut texts = Vec::new();
-        for number in root.numbers("/", "pu") {
+        let root = match Root::open_dump(path) {
+            Err(RootError::NotAnArchive { .. }) => return Self::of_report_file(path),
+            Err(RootError::Unreadable { .. }) if path == Path::new("-") => return Self::of_report_file(path),
+            root => root?,
+        };
+        let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
+        let mut cpus = BTreeMap::new();
+        for number in root.numbers("/", "pu").into_iter().filter(|number| *number < CPU_NUMBER_LIMIT) {
             let name = format!("pu{number}");
-            let text = root
-                .read(&name)
-                .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
-            if let Some(line) = misread(&text) {
-                let reason = format!(
-                    "{name}, line {line}: a number is not hexadecimal or larger than 32 bits; mend the line or remove it"
-                );
-                return Err(RootError::Damaged { path: path.to_owned(), reason });
-            }
-            texts.push((number, text));
+            let text = root.read(&name).map_err(|error| damaged(error.to_string()))?;
+            let lines = report::read(&text).map_err(|error| damaged(format!("{name}, {error}")))?;
+            let lines = lines.into_values().next().unwrap_or_default();
+            cpus.insert(CpuId(number), Leaves::Recorded(Arc::new(lines)));
         }
-        let texts = texts.iter().map(|(number, text)| (*number, text.as_str()));
-        Self::of_texts(texts).ok_or_else(|| RootError::Damaged {
-            path: path.to_owned(),
-            reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
-        })
+        Self::of_leaves(cpus)
+            .ok_or_else(|| damaged("no file puN holds an answer for CPUID leaf 0".to_owned()))
+    }
+
+    fn of_report_file(path: &Path) -> Result<Self, RootError> {
+        let text = report::text(path).map_err(RootError::unreadable(path))?;
+        text.and_then(|text| Self::of_report(&text))
+            .map_err(|reason| RootError::NoReport { path: path.to_owned(), reason: reason.to_string() })
+    }
+
+    /// The dump in a text that people paste.
+    ///
+    /// # Errors
+    /// It holds no answers, or they are damaged or those of two machines.
+    pub fn of_report(text: &str) -> Result<Self, ReportError> {
+        let cpus = report::read(text)?;
+        if cpus.is_empty() {
+            return Err(report::other(text));
+        }
+        let cpus = cpus.into_iter().map(|(cpu, lines)| (cpu, Leaves::Recorded(Arc::new(lines))));
+        Self::of_leaves(cpus.collect()).ok_or(ReportError::Other("no text with an answer to CPUID leaf 0"))
     }
 
     /// The dump that lies in a recorded machine, as `sidestep capture` puts it there; `None` if there is none, or on the live one.
@@ -74,8 +96,12 @@ impl Cpuid {
     /// The dump in the texts of its files, by the numbers of the CPUs; `None` if no CPU answers leaf 0.
     pub fn of_texts<'a>(texts: impl IntoIterator<Item = (u32, &'a str)>) -> Option<Self> {
         let believed = texts.into_iter().filter(|(number, _)| *number < CPU_NUMBER_LIMIT);
-        let cpus: BTreeMap<CpuId, Leaves> =
-            believed.map(|(number, text)| (CpuId(number), Leaves::Recorded(Arc::new(parse(text))))).collect();
+        Self::of_leaves(
+            believed.map(|(number, text)| (CpuId(number), Leaves::Recorded(Arc::new(parse(text))))).collect(),
+        )
+    }
+
+    fn of_leaves(cpus: BTreeMap<CpuId, Leaves>) -> Option<Self> {
         let answers = |leaves: &Leaves| leaves.max_leaf() > 0;
         cpus.values().any(answers).then_some(Self { cpus, is_whole: true })
     }
@@ -103,7 +129,7 @@ impl Cpuid {
     /// The answer of one CPU to a leaf that it says it has.
     pub fn known(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
         let leaves = self.cpus.get(&cpu)?;
-        let result = leaves.get(leaf, subleaf).filter(|_| leaves.was_asked(leaf))?;
+        let result = leaves.get(leaf, subleaf)?;
         Some([result.eax, result.ebx, result.ecx, result.edx])
     }
 
@@ -162,7 +188,8 @@ impl Leaves {
     fn get(&self, leaf: u32, subleaf: u32) -> Option<CpuIdResult> {
         const EXTENDED: u32 = 0x8000_0000;
         let highest = self.cpuid2(leaf & EXTENDED, 0).eax;
-        (leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED)).then(|| self.cpuid2(leaf, subleaf))
+        let is_there = leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED) && self.was_asked(leaf);
+        is_there.then(|| self.cpuid2(leaf, subleaf))
     }
 
     /// False of a leaf that a dump leaves out although the CPU has it: zeros would be made up.
@@ -216,14 +243,6 @@ fn width(count: u32) -> u32 {
 
 fn parse(text: &str) -> Vec<Line> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(parse_line).take(LINES_MAX).collect()
-}
-
-/// Number of the first line with an answer of which a word is no 32-bit number.
-fn misread(text: &str) -> Option<usize> {
-    let is_number = |word: &str| word == "=>" || u32::from_str_radix(word, 16).is_ok();
-    let is_misread =
-        |line: &str| !line.starts_with('#') && line.contains("=>") && !line.split_whitespace().all(is_number);
-    text.lines().position(is_misread).map(|index| index + 1)
 }
 
 fn parse_line(line: &str) -> Option<Line> {

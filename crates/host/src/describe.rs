@@ -43,6 +43,21 @@ pub fn full_command_line(root: &Root) -> Option<String> {
     root.read("/proc/cmdline").ok().filter(|line| !line.is_empty())
 }
 
+/// Memory that is on no node that says so: of a kernel that sets it up later, or behind a container's /proc/meminfo.
+fn compare_memory(source: &Source<'_>, machine: &Machine) {
+    /// What the two may differ by, as they are read one after the other.
+    const SHARE: f64 = 0.05;
+    let nodes: Option<u64> =
+        machine.topology.nodes.iter().map(|node| node.memory_bytes.map(|bytes| bytes.0)).sum();
+    let (Some(nodes @ 1..), Some(all)) = (nodes, machine.environment.memory_bytes) else { return };
+    if all.0.abs_diff(nodes) as f64 > SHARE * all.0.max(nodes) as f64 {
+        source.note(format!(
+            "memory: /proc/meminfo says {all}, the meminfo of the nodes adds up to {}: where the rest is, is unknown",
+            machine::Bytes(nodes)
+        ));
+    }
+}
+
 /// Reads the files of a root once.
 pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
     let source = Source::new(root);
@@ -55,6 +70,7 @@ pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
         ..Machine::default()
     };
     arm::fill(&source, &info, &mut machine);
+    compare_memory(&source, &machine);
     if machine.topology.cpus.is_empty() {
         source.note("no CPU is listed in /sys/devices/system/cpu or /proc/cpuinfo".to_owned());
     }

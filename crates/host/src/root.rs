@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use store::Store;
 pub use texts::each_text;
+pub(crate) use texts::start_of;
 
 use register::{MsrDevice, Registers};
 
@@ -88,11 +89,21 @@ pub enum RootError {
         /// What was asked for.
         path: PathBuf,
     },
+    /// A file that is no text of CPUID.
+    #[error(
+        "{path} {reason}; give the text of cpuid -r, AIDA64 or InstLatx64, or a directory or tarball of hwloc-gather-cpuid"
+    )]
+    NoReport {
+        /// What was asked for.
+        path: PathBuf,
+        /// What it is, or what is wrong with it.
+        reason: String,
+    },
 }
 
 impl RootError {
     /// Of a path that the operating system refuses.
-    fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
         |source| Self::Unreadable { path: path.to_owned(), source }
     }
 

@@ -102,7 +102,7 @@ fn paravirtual(record: &Record) -> Option<Finding> {
         return None;
     }
     let monotonic = cheapest(record, |read| read.name == MONOTONIC)?;
-    let text = "reading the clock costs more than it has to: kvm-clock is used, and tsc is offered";
+    let text = "reading the clock may cost more than it has to: kvm-clock is used, and tsc is offered";
     let mut notice = finding(Area::Clocks, "clock-kvm", Severity::Notice, text.to_owned())
         .showing([format!("{} {}", monotonic.name, line(monotonic))]);
     notice.mechanism =
@@ -125,9 +125,9 @@ fn price(record: &Record) -> Option<Finding> {
     let slow = counter.is_some_and(|counter| monotonic.ns > SLOW_RATIO * counter.ns);
     let (severity, text) = if falls_to_call {
         let why = source.map_or_else(String::new, |source| format!(": the clock source is {source}"));
-        (Severity::Warning, format!("clock_gettime enters the kernel on each call{why}"))
+        (Severity::Warning, format!("clock_gettime costs as much as a system call{why}"))
     } else if slow {
-        (Severity::Warning, "clock_gettime is slow: much dearer than the counter behind it".to_owned())
+        (Severity::Warning, "clock_gettime is slow: over five reads of the counter behind it".to_owned())
     } else if counter.is_none() && call.is_none() {
         return None;
     } else {
@@ -178,10 +178,14 @@ fn mechanism(source: Option<&str>) -> String {
 
 fn remedy(record: &Record, source: Option<&str>) -> String {
     let available = &record.machine.environment.clock_sources.available;
-    if source != Some("tsc") && available.iter().any(|name| name == "tsc") {
+    if source == Some("tsc") {
+        return "look for a tracer or a time namespace around the program; in a guest ask whether the host traps RDTSC".to_owned();
+    }
+    if available.iter().any(|name| name == "tsc") {
         return "as root, if the kernel has not marked it unstable: echo tsc > \
                 /sys/devices/system/clocksource/clocksource0/current_clocksource"
             .to_owned();
     }
-    "the kernel does not offer tsc: dmesg | grep -i -e tsc -e clocksource says why".to_owned()
+    "the kernel does not offer tsc: dmesg | grep -i -e tsc -e clocksource says why, if its log is complete"
+        .to_owned()
 }

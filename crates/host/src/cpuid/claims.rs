@@ -20,45 +20,61 @@ pub(super) fn contradictions(
     answering: &BTreeMap<CpuId, &Leaves>,
     places: &BTreeMap<CpuId, Place>,
 ) -> Vec<Disagreement> {
-    let mut found = ids(answering, places);
+    let mut found = ids(answering);
     found.extend(shared_ids(places));
     found.extend(counts(answering, places));
     found
 }
 
-/// A leaf that tells the id of a CPU, and which of its bits.
-fn ids_of(leaves: &Leaves) -> Vec<(String, u32, u32)> {
-    let mut claims = vec![("CPUID leaf 1".to_owned(), initial_apic(leaves), INITIAL_MASK)];
+/// The leaves that tell the id of a CPU that is in use. Leaf 1 has the initial one: firmware may give others.
+fn ids_in_use(leaves: &Leaves) -> Vec<(String, u32)> {
+    let mut claims = Vec::new();
     if let Some((leaf, levels)) = extended_levels(leaves) {
-        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic, u32::MAX)));
+        claims.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:02X}H"), level.apic)));
     }
-    claims.extend(
-        topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic, u32::MAX)),
-    );
+    claims.extend(topology_extensions(leaves).map(|claims| ("CPUID leaf 8000001EH".to_owned(), claims.apic)));
     claims
 }
 
-/// CPUs of which one leaf tells another id than the one that was used.
-fn ids(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>) -> Vec<Disagreement> {
-    let mut unlike: BTreeMap<String, (CpuId, u32, u32, usize)> = BTreeMap::new();
-    for (cpu, place) in places {
-        let Some(leaves) = answering.get(cpu) else { continue };
-        let mut seen: Vec<String> = Vec::new();
-        for (leaf, id, mask) in ids_of(leaves) {
-            if id & mask != place.apic & mask && !seen.contains(&leaf) {
-                unlike.entry(leaf.clone()).or_insert((*cpu, place.apic & mask, id, 0)).3 += 1;
-                seen.push(leaf);
-            }
+/// CPUs of which two leaves tell different ids in use, and those of which an initial id does not stand for one in use.
+fn ids(answering: &BTreeMap<CpuId, &Leaves>) -> Vec<Disagreement> {
+    let mut unlike: BTreeMap<[String; 2], (CpuId, [u32; 2], usize)> = BTreeMap::new();
+    let (mut of_initial, mut of_used) = (BTreeMap::new(), BTreeMap::new());
+    for (cpu, leaves) in answering {
+        let claims = ids_in_use(leaves);
+        let Some((used_leaf, used)) = claims.first() else { continue };
+        let mut differ = |first: &str, second: &str, ids| {
+            unlike.entry([first, second].map(str::to_owned)).or_insert((*cpu, ids, 0)).2 += 1;
+        };
+        if let Some((leaf, id)) = claims.iter().find(|(_, id)| id != used) {
+            differ(used_leaf, leaf, [*used, *id]);
+        }
+        // Of ids from 256 on leaf 1 has the lower bits.
+        let (initial, short) = (initial_apic(leaves), used & INITIAL_MASK);
+        if *of_initial.entry(initial).or_insert(short) != short
+            || *of_used.entry(short).or_insert(initial) != initial
+        {
+            differ("CPUID leaf 1", used_leaf, [initial, *used]);
         }
     }
-    let line = |(leaf, (cpu, used, id, count)): (String, (CpuId, u32, u32, usize))| {
+    let line = |([first, second], (cpu, [id, other], count)): ([String; 2], (CpuId, [u32; 2], usize))| {
         let others = if count > 1 { format!(", and {} more are unlike", count - 1) } else { String::new() };
-        Disagreement::between(
-            "APIC ids",
-            [("the leaf that was used", format!("{used} for CPU {cpu}")), (&leaf, format!("{id}{others}"))],
-        )
+        let says = [(first.as_str(), format!("{id} for CPU {cpu}")), (&second, format!("{other}{others}"))];
+        Disagreement::between("APIC ids", says)
     };
     unlike.into_iter().map(line).collect()
+}
+
+/// What a dump lacks: CPUs of a package that a leaf counts exactly.
+pub(super) fn without_the_rest(
+    answering: &BTreeMap<CpuId, &Leaves>,
+    places: &BTreeMap<CpuId, Place>,
+) -> Option<String> {
+    let leaves = answering.values().next().filter(|_| answering.len() == 1)?;
+    let Leaves::Recorded(_) = leaves else { return None };
+    let count = counts_of(leaves).into_iter().find(|count| !count.is_bound && count.cpus > 1)?;
+    let cpu = places.keys().next()?;
+    Some(format!("the dump has CPU {cpu} alone, {} counts {} in its package", count.leaf, count.cpus))
 }
 
 /// CPUs with one id: what is below eight bits of a longer one, or a copy.
@@ -97,7 +113,7 @@ fn counts_of(leaves: &Leaves) -> Vec<Count> {
     let extended = extended_levels(leaves);
     let largest = extended.as_ref().and_then(|(leaf, levels)| Some((*leaf, levels.last()?.cpus)));
     if let Some((leaf, cpus)) = largest {
-        claims.push(Count { leaf: format!("CPUID leaf {leaf:X}H"), cpus, is_bound: false });
+        claims.push(Count { leaf: format!("CPUID leaf {leaf:02X}H"), cpus, is_bound: false });
     }
     if largest.is_none_or(|(_, cpus)| cpus <= COUNTED_MAX) {
         let known = |cpus: &u32| (1..=COUNTED_MAX).contains(cpus);

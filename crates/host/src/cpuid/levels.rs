@@ -5,7 +5,9 @@
 //! Fn8000_0008, Fn8000_001E and Fn8000_0026; which of them Linux believes first, arch/x86/kernel/cpu/topology_ext.c and
 //! topology_amd.c. Leaf 1 has eight bits for the id: those of 256 CPUs and more wrap there.
 
-use machine::CoreKind;
+use std::collections::BTreeMap;
+
+use machine::{CoreKind, CpuId};
 
 use super::{Leaves, bits, width};
 
@@ -27,6 +29,15 @@ const HYGON_PACKAGE_WIDTH: u32 = 6;
 const HYGON_FIRST_MODELS: u32 = 3;
 /// Leaf 1 ECX bit 31: a hypervisor answers.
 const HYPERVISOR: u32 = 1 << 31;
+
+/// K10: firmware may give the core the two highest bits of the initial id and the node the lowest. BIOS and Kernel Developer's
+/// Guide for AMD Family 10h (31116), MSRC001_001F, InitApicIdCpuIdLo.
+const CORE_HIGH_WIDTH: u32 = 2;
+const CORES_HIGH: &str = "CPUID leaf 1 would put each CPU into a package of its own, leaf 80000008H counts several cores in one: the two \
+                          highest bits of the APIC ids are taken for the core";
+/// CPUs before the Pentium 4 leave EBX of leaf 1 zero but for the brand. Intel SDM vol. 2A, CPUID, "Initial APIC ID".
+const WITHOUT_IDS: &str =
+    "CPUID leaf 1 has no APIC ids, as before the Pentium 4: each CPU is taken for a package";
 
 /// The first AMD family whose cores have threads: Zen.
 pub(super) const FAMILY_ZEN: u32 = 0x17;
@@ -77,6 +88,13 @@ impl Place {
         if is_first_hygon(leaves) {
             widths.package = HYGON_PACKAGE_WIDTH;
         }
+        Self::at(leaves, apic, widths)
+    }
+
+    /// The place of an APIC id with fields of these widths.
+    fn at(leaves: &Leaves, apic: u32, widths: Widths) -> Self {
+        let is_amd = leaves.is_amd();
+        let topology = topology_extensions(leaves);
         let above = |width: u32| apic.checked_shr(width).unwrap_or(0);
         let is_bulldozer = leaves.signature().is_some_and(|signature| signature.family == FAMILY_BULLDOZER);
         let unit = topology.filter(|_| is_bulldozer).map(|topology| topology.unit_width);
@@ -93,6 +111,39 @@ impl Place {
             kind: core_kind(leaves, is_amd),
         }
     }
+}
+
+/// The places of all CPUs, with a line where their ids are not what leaf 1 says they are.
+pub(super) fn places(answering: &BTreeMap<CpuId, &Leaves>) -> (BTreeMap<CpuId, Place>, Option<&'static str>) {
+    let read = || answering.iter().map(|(cpu, leaves)| (*cpu, Place::read(leaves))).collect();
+    let of_initial = |leaves: &&Leaves| extended(leaves).is_none() && topology_extensions(leaves).is_none();
+    if answering.len() < 2 || !answering.values().all(of_initial) {
+        return (read(), None);
+    }
+    if answering.values().all(|leaves| leaves.get(1, 0).is_none_or(|answer| answer.ebx >> 8 == 0)) {
+        let numbered = answering.iter().zip(0..);
+        let places = numbered.map(|((cpu, leaves), apic)| (*cpu, Place::at(leaves, apic, Widths::default())));
+        return (places.collect(), Some(WITHOUT_IDS));
+    }
+    let places: BTreeMap<CpuId, Place> = read();
+    let fullest = |places: &BTreeMap<CpuId, Place>| {
+        let mut cpus: BTreeMap<u32, u32> = BTreeMap::new();
+        for place in places.values() {
+            *cpus.entry(place.package).or_default() += 1;
+        }
+        cpus.into_values().max().unwrap_or(0)
+    };
+    let turned = |(cpu, leaves): (&CpuId, &&Leaves)| {
+        let apic = (initial_apic(leaves) << CORE_HIGH_WIDTH & INITIAL_MASK)
+            | initial_apic(leaves) >> (8 - CORE_HIGH_WIDTH);
+        let widths = Widths { package: CORE_HIGH_WIDTH, ..Widths::default() };
+        (*cpu, Place::at(leaves, apic, widths))
+    };
+    let cores = answering.values().filter_map(|leaves| package_count(leaves)).min().unwrap_or(1);
+    let turned: BTreeMap<CpuId, Place> = answering.iter().map(turned).collect();
+    let is_turned =
+        fullest(&places) == 1 && cores <= 1 << CORE_HIGH_WIDTH && (2..=cores).contains(&fullest(&turned));
+    if is_turned { (turned, Some(CORES_HIGH)) } else { (places, None) }
 }
 
 /// The levels of leaf 1FH, Fn8000_0026 or 0BH, the first that has any: the x2APIC id and the widths.
@@ -145,7 +196,8 @@ pub(super) fn extended_levels(leaves: &Leaves) -> Option<(u32, Vec<LevelAnswer>)
                 (kind != 0 && cpus != 0).then_some(LevelAnswer { kind, shift, cpus, apic: answer.edx })
             };
             let levels: Vec<LevelAnswer> = (0..LEVELS_MAX).map_while(level).collect();
-            (!levels.is_empty()).then_some((leaf, levels))
+            // Old dumps have the first level alone, which does not say where a package ends.
+            levels.iter().any(|level| level.kind > TYPE_THREAD).then_some((leaf, levels))
         },
     )
 }
@@ -170,11 +222,12 @@ pub(super) fn logical_count(leaves: &Leaves) -> u32 {
     leaves.get(1, 0).filter(|answer| answer.edx & HTT != 0).map_or(1, |answer| bits(answer.ebx, 23, 16))
 }
 
-/// Before leaf 0BH: the package from leaf 1, its cores from leaf 4 EAX bits 31:26.
+/// Before leaf 0BH: the package from leaf 1, its cores from leaf 4 EAX bits 31:26. Only Intel had threads before that leaf.
 fn legacy_widths(leaves: &Leaves) -> Widths {
     let package = width(logical_count(leaves));
-    let cores =
-        leaves.get(4, 0).filter(|answer| answer.eax != 0).map_or(1, |answer| bits(answer.eax, 31, 26) + 1);
+    let unsaid = if leaves.vendor() == "GenuineIntel" { 1 } else { logical_count(leaves) };
+    let cores = leaves.get(4, 0).filter(|answer| answer.eax != 0);
+    let cores = cores.map_or(unsaid, |answer| bits(answer.eax, 31, 26) + 1);
     Widths { thread: package.saturating_sub(width(cores)), package, ..Widths::default() }
 }
 

@@ -6,21 +6,21 @@ use machine::{
     Bytes, Cache, CacheKind, Core, Cpu, CpuId, CpuSet, Environment, Identity, Machine, Node, NodeId,
     Topology, Vendor,
 };
-use raw_cpuid::{CpuIdReader, Hypervisor};
+use raw_cpuid::CpuIdReader;
 
 use super::caches::{ClaimedCache, Sharers};
 use super::levels::Place;
-use super::{Leaves, caches, claims, flags, tlb};
+use super::{Leaves, caches, claims, flags, levels, tlb};
 
 /// Describes the machine; its CPU numbers are those of the dump.
 pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
     let answering: BTreeMap<CpuId, &Leaves> =
         cpus.iter().filter(|(_, leaves)| leaves.max_leaf() > 0).map(|(cpu, leaves)| (*cpu, leaves)).collect();
     let silent: CpuSet = cpus.keys().copied().filter(|cpu| !answering.contains_key(cpu)).collect();
-    let places: BTreeMap<CpuId, Place> =
-        answering.iter().map(|(cpu, leaves)| (*cpu, Place::read(leaves))).collect();
+    let (places, taken) = levels::places(&answering);
     let first = answering.values().next();
-    let mut missing = Vec::new();
+    let mut missing: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+    missing.extend(claims::without_the_rest(&answering, &places));
     if !silent.is_empty() {
         missing.push(format!("CPUID dump: no answer to leaf 0 from CPUs {silent}"));
     }
@@ -41,10 +41,10 @@ fn identity(leaves: &Leaves) -> Identity {
     let signature = leaves.signature();
     let cpuid = raw_cpuid::CpuId::with_cpuid_reader(leaves.clone());
     let name = cpuid.get_processor_brand_string().map(|brand| brand.as_str().trim().to_owned());
-    let hypervisor = cpuid.get_hypervisor_info().map(|info| match info.identify() {
-        Hypervisor::Unknown(..) => hypervisor_letters(leaves).unwrap_or_else(|| "unknown".to_owned()),
-        Hypervisor::HyperV => "Hyper-V".to_owned(),
-        known => format!("{known:?}"),
+    let hypervisor = cpuid.get_hypervisor_info().map(|_| {
+        let letters = hypervisor_letters(leaves).unwrap_or_else(|| "unknown".to_owned());
+        let known = LEAF_HYPERVISORS.iter().find(|(known, _)| *known == letters);
+        known.map_or(letters, |(_, name)| (*name).to_owned())
     });
     let flags = flags::read(leaves);
     let is_64_bit = flags.iter().any(|flag| flag == "lm");
@@ -55,11 +55,28 @@ fn identity(leaves: &Leaves) -> Identity {
         stepping: signature.map(|signature| signature.stepping),
         name: name.filter(|name| !name.is_empty()),
         hypervisor,
-        architecture: Some(if is_64_bit { "x86_64" } else { "x86" }.to_owned()),
+        // A dump without leaf 1 shows no flag either way.
+        architecture: signature.map(|_| if is_64_bit { "x86_64" } else { "x86" }.to_owned()),
         flags,
         ..Identity::default()
     }
 }
+
+/// The letters of leaf 4000_0000h and who writes them. Linux, arch/x86/kernel/cpu/{vmware,mshyperv,acrn,jailhouse}.c,
+/// arch/x86/include/asm/xen/cpuid.h, kvm_para.h; systemd, src/basic/virt.c, detect_vm_cpuid.
+const LEAF_HYPERVISORS: [(&str, &str); 11] = [
+    ("KVMKVMKVM", "KVM"),
+    ("Linux KVM Hv", "KVM"),
+    ("TCGTCGTCGTCG", "QEMU"),
+    ("XenVMMXenVMM", "Xen"),
+    ("VMwareVMware", "VMware"),
+    ("Microsoft Hv", "Hyper-V"),
+    ("VBoxVBoxVBox", "VirtualBox"),
+    ("bhyve bhyve", "bhyve"),
+    ("prl hyperv", "Parallels"),
+    ("lrpepyh  vr", "Parallels"),
+    ("ACRNACRNACRN", "ACRN"),
+];
 
 /// The twelve letters of leaf 4000_0000h, if they are letters.
 fn hypervisor_letters(leaves: &Leaves) -> Option<String> {

@@ -2,7 +2,9 @@
 //!
 //! Each CPU names those that it shares a cache with, twice: as a mask and as a list. Old kernels write masks of zeros where they
 //! do not know, and firmware contradicts itself. What is believed is a set that holds the CPU itself, stays within its package and
-//! does not cut another CPU's set; what is not is a disagreement, and no further cache.
+//! does not cut another CPU's set; what is not is a disagreement, and no further cache. A set over several packages that nothing else
+//! replaces is one cache. Where sets are unlike and the cache's `id` makes them alike, the id is believed: Linux before 4.14,
+//! arch/x86/kernel/cpu/cacheinfo.c, takes the APIC id modulo the sharers for the begin of a set, which cuts sets of six.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +40,7 @@ pub(super) fn read(source: &Source<'_>, around: &Around<'_>) -> Vec<Cache> {
     }
     let mut caches = Vec::new();
     for (name, mut instances) in found {
+        instances.heed_ids();
         instances.report_disputes(source, name);
         instances.settle_unclaimed(source, around, name);
         caches.extend(instances.found.into_iter().map(|instance| cache(source, name, instance)));
@@ -93,8 +96,10 @@ struct Instances {
     found: Vec<Instance>,
     /// Which of them a CPU uses.
     of_cpu: BTreeMap<CpuId, usize>,
-    /// CPUs whose sharers are not known or not believed, with their folders.
-    unclaimed: Vec<(CpuId, String)>,
+    /// CPUs whose sharers are not known or not believed, with their folders and what they say.
+    unclaimed: Vec<(CpuId, String, Option<CpuSet>)>,
+    /// CPUs by the number of the cache, where all have one, with the folder of the first.
+    by_id: BTreeMap<u64, (String, CpuSet)>,
     /// What contradicts each other, by who does: the first CPU that has it, what both say, how many CPUs have it.
     disputes: BTreeMap<[String; 2], (CpuId, [String; 2], usize)>,
 }
@@ -103,6 +108,9 @@ impl Instances {
     /// What one CPU says of its cache.
     fn claim(&mut self, source: &Source<'_>, around: &Around<'_>, cpu: CpuId, folder: String) {
         const FILES: [&str; 2] = ["shared_cpu_map", "shared_cpu_list"];
+        if let Some(id) = source.number(&format!("{folder}/id")) {
+            self.by_id.entry(id).or_insert_with(|| (folder.clone(), CpuSet::new())).1.insert(cpu);
+        }
         let named = |cpus: Option<CpuSet>| {
             let cpus = cpus?.intersection(around.online);
             (!cpus.is_empty()).then_some(cpus)
@@ -114,6 +122,7 @@ impl Instances {
         {
             self.dispute(cpu, [FILES[0], FILES[1]], [map, list].map(|cpus| format!("CPUs {cpus}")));
         }
+        let list = list.filter(|list| map.as_ref() != Some(list));
         // Masks first: they are older and always complete; trees edited by hand often have stale lists.
         let candidates: Vec<(&str, CpuSet)> =
             FILES.into_iter().zip([map, list]).filter_map(|(file, cpus)| Some((file, cpus?))).collect();
@@ -123,7 +132,39 @@ impl Instances {
                 Some((against, says)) => self.dispute(cpu, [file, &against], [format!("CPUs {cpus}"), says]),
             }
         }
-        self.unclaimed.push((cpu, folder));
+        let said = candidates.into_iter().map(|(_, cpus)| cpus).find(|cpus| cpus.contains(cpu));
+        self.unclaimed.push((cpu, folder, said));
+    }
+
+    /// Takes the sets of the ids, where those are alike and the kernel's are not.
+    fn heed_ids(&mut self) {
+        let is_alike = |mut sets: Vec<usize>| {
+            sets.dedup();
+            sets.len() == 1
+        };
+        let numbered: usize = self.by_id.values().map(|(_, cpus)| cpus.len()).sum();
+        if numbered != self.of_cpu.len()
+            || !is_alike(self.by_id.values().map(|(_, cpus)| cpus.len()).collect())
+        {
+            return;
+        }
+        let is_taken = !is_alike(self.found.iter().map(|one| one.shared_by.len()).collect());
+        let taken = if is_taken { ", which are taken" } else { "" };
+        let by_id = std::mem::take(&mut self.by_id);
+        for (cpu, cpus) in by_id.values().flat_map(|(_, cpus)| cpus.iter().map(move |cpu| (cpu, cpus))) {
+            let said = self.of_cpu.get(&cpu).map(|at| self.found[*at].shared_by.clone()).unwrap_or_default();
+            if said != *cpus {
+                self.dispute(
+                    cpu,
+                    ["shared_cpu_map", "the cache's id"],
+                    [format!("CPUs {said}"), format!("CPUs {cpus}{taken}")],
+                );
+            }
+        }
+        if is_taken {
+            let instance = |(folder, shared_by)| Instance { folder, shared_by, sharers_unknown: false };
+            self.found = by_id.into_values().map(instance).collect();
+        }
     }
 
     /// Why a set of sharers is not believed: what it is against, and what that says.
@@ -171,11 +212,17 @@ impl Instances {
         }
     }
 
-    /// Gives CPUs of which no other CPU names one instance for each core: more cannot be there.
+    /// CPUs of which no other CPU names share what they say, over packages as it may be, else one instance for each core.
     fn settle_unclaimed(&mut self, source: &Source<'_>, around: &Around<'_>, name: Name) {
-        let unclaimed = std::mem::take(&mut self.unclaimed);
-        let left: BTreeMap<CpuId, String> =
-            unclaimed.into_iter().filter(|(cpu, _)| !self.of_cpu.contains_key(cpu)).collect();
+        let mut left: BTreeMap<CpuId, String> = BTreeMap::new();
+        for (cpu, folder, said) in std::mem::take(&mut self.unclaimed) {
+            let shared_by = said.filter(|cpus| cpus.iter().all(|cpu| !self.of_cpu.contains_key(&cpu)));
+            match shared_by {
+                _ if self.of_cpu.contains_key(&cpu) => {}
+                Some(shared_by) => self.take(cpu, &shared_by, folder),
+                None => _ = left.insert(cpu, folder),
+            }
+        }
         if left.is_empty() {
             return;
         }
@@ -202,7 +249,7 @@ mod tests {
     /// they are unknown, and how many contradictions there are.
     type Case = ([(&'static str, &'static str); 4], &'static [&'static str], usize);
 
-    const CASES: [Case; 6] = [
+    const CASES: [Case; 7] = [
         ([("3", "0-1"), ("3", "0-1"), ("c", "2-3"), ("c", "2-3")], &["0-1", "2-3"], 0),
         // Nothing is named: as many as there may be.
         ([("0", ""); 4], &["0?", "1?", "2?", "3?"], 0),
@@ -210,6 +257,8 @@ mod tests {
         ([("0", ""), ("3", ""), ("0", "2-3"), ("c", "")], &["0-1", "2-3"], 0),
         // A set that leaves its package is no further cache.
         ([("3", ""), ("f", ""), ("c", ""), ("c", "")], &["0-1", "2-3"], 1),
+        // Nothing stands against it but the packages: one cache, never one for each core.
+        ([("f", "0-3"), ("f", "0-3"), ("f", "0-3"), ("f", "0-3")], &["0-3"], 1),
         // A mask against its own list, and one that cuts another's.
         ([("3", "0"), ("3", "0-1"), ("c", "2-3"), ("c", "2-3")], &["0-1", "2-3"], 1),
         ([("3", ""), ("2", ""), ("c", ""), ("c", "")], &["0-1", "2-3"], 1),

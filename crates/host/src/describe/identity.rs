@@ -30,29 +30,39 @@ const DMI_HYPERVISORS: [(&str, &str); 16] = [
     ("Apple Virtualization", "Apple Virtualization"),
 ];
 
-/// Clock sources that only guests of one hypervisor have. Linux, arch/x86/kernel/kvmclock.c, arch/x86/xen/time.c,
-/// drivers/clocksource/hyperv_timer.c.
-const CLOCK_HYPERVISORS: [(&str, &str); 3] =
-    [("kvm-clock", "KVM"), ("xen", "Xen"), ("hyperv_clocksource", "Hyper-V")];
-/// Marketing names that an emulator makes up. QEMU, target/i386/cpu.c.
-const MODEL_HYPERVISORS: [(&str, &str); 2] =
-    [("QEMU Virtual CPU", "KVM or QEMU"), ("Common KVM processor", "KVM")];
-
-/// Ids that emulated firmware puts into the header of its ACPI tables. QEMU, include/hw/acpi/aml-build.h, ACPI_BUILD_APPNAME6;
-/// VirtualBox, src/VBox/Devices/PC/DevACPI.cpp.
-const ACPI_HYPERVISORS: [(&[u8], &str); 2] = [(b"BOCHS ", "KVM or QEMU"), (b"VBOX  ", "VirtualBox")];
-/// Tables that every board with ACPI has; only root may read them.
-const ACPI_TABLES: [&str; 2] = ["/sys/firmware/acpi/tables/FACP", "/sys/firmware/acpi/tables/APIC"];
-/// Where the id of the maker stands in the header of a table, bytes. ACPI 6.5, 5.2.6.
-const ACPI_OEM_ID: std::ops::Range<usize> = 10..16;
+/// Files in which only a guest has what stands there, and whose guest it is; first the innermost. Ids in the header of ACPI tables:
+/// QEMU, include/hw/acpi/aml-build.h, ACPI_BUILD_APPNAME6; VirtualBox, src/VBox/Devices/PC/DevACPI.cpp. Device tree: Linux,
+/// Documentation/devicetree/bindings/arm/xen.txt; QEMU, hw/arm/virt.c; systemd, src/basic/virt.c. PCI devices: util-linux,
+/// sys-utils/lscpu-virt.c. Partitions of s390, in which z/VM and KVM are as well: Linux, arch/s390/kernel/sysinfo.c. Clock sources:
+/// arch/x86/kernel/kvmclock.c, arch/x86/xen/time.c, drivers/clocksource/hyperv_timer.c. Names of CPUs: QEMU, target/i386/cpu.c.
+const FILE_HYPERVISORS: [(&str, &str, &str); 22] = [
+    ("/sys/firmware/acpi/tables/FACP", "BOCHS ", "KVM or QEMU"),
+    ("/sys/firmware/acpi/tables/APIC", "BOCHS ", "KVM or QEMU"),
+    ("/sys/firmware/acpi/tables/FACP", "VBOX  ", "VirtualBox"),
+    ("/sys/firmware/acpi/tables/APIC", "VBOX  ", "VirtualBox"),
+    ("/proc/bus/pci/devices", "\t80eebeef\t", "VirtualBox"),
+    ("/proc/bus/pci/devices", "\t58530001\t", "Xen"),
+    ("/proc/bus/pci/devices", "\t14145353\t", "Hyper-V"),
+    ("/proc/bus/pci/devices", "\t15ad0740\t", "VMware"),
+    ("/proc/device-tree/hypervisor/compatible", "linux,kvm", "KVM"),
+    ("/proc/device-tree/hypervisor/compatible", "xen,", "Xen"),
+    ("/proc/device-tree/hypervisor/compatible", "vmware", "VMware"),
+    ("/proc/device-tree/hypervisor/compatible", "", "unknown"),
+    ("/proc/device-tree/compatible", "linux,dummy-virt", "unknown"),
+    ("/proc/device-tree/hmc-managed?", "", "PowerVM"),
+    ("/proc/sysinfo", "KVM/Linux", "KVM"),
+    ("/proc/sysinfo", "z/VM", "z/VM"),
+    ("/proc/sysinfo", "LPAR Number", "PR/SM"),
+    (CLOCK_SOURCES, "kvm-clock", "KVM"),
+    (CLOCK_SOURCES, "xen", "Xen"),
+    (CLOCK_SOURCES, "hyperv_clocksource", "Hyper-V"),
+    ("/proc/cpuinfo", "QEMU Virtual CPU", "KVM or QEMU"),
+    ("/proc/cpuinfo", "Common KVM processor", "KVM"),
+];
+const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 /// Where the machine is described that has no ACPI: a link to /sys/firmware/devicetree/base.
 const DEVICE_TREE: &str = "/proc/device-tree";
-/// Beginnings of what the node `hypervisor` is compatible with. Linux, Documentation/devicetree/bindings/arm/xen.txt; systemd,
-/// src/basic/virt.c, detect_vm_device_tree.
-const TREE_HYPERVISORS: [(&str, &str); 3] = [("linux,kvm", "KVM"), ("xen,", "Xen"), ("vmware", "VMware")];
-/// What the virtual board of QEMU (hw/arm/virt.c) and other emulators is compatible with.
-const VIRTUAL_BOARD: &str = "linux,dummy-virt";
 
 /// What Amazon's products hold that are a whole machine without a hypervisor: `m5.metal`, `c7i.metal-24xl`.
 /// docs.aws.amazon.com, Amazon EC2 instance types.
@@ -78,7 +88,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         stepping: number("stepping"),
         microcode: info.first("microcode").and_then(hexadecimal),
         name: name.map(str::to_owned),
-        hypervisor: hypervisor(source, info, has_flag("hypervisor")),
+        hypervisor: hypervisor(source, has_flag("hypervisor")),
         architecture: architecture(source, info, is_x86, has_flag("lm")).map(str::to_owned),
         flags,
         soc: soc(source),
@@ -122,20 +132,9 @@ fn soc(source: &Source<'_>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The hypervisor that the device tree names: a node of its own, or a board that only emulators have.
-fn by_tree(source: &Source<'_>) -> Option<String> {
-    let words = tree_words(source, "hypervisor/compatible");
-    let named = |word: &String| TREE_HYPERVISORS.iter().find(|(start, _)| word.starts_with(start));
-    if let Some((_, name)) = words.iter().find_map(named) {
-        return Some((*name).to_owned());
-    }
-    let is_virtual = || tree_words(source, "compatible").iter().any(|word| word == VIRTUAL_BOARD);
-    (!words.is_empty() || is_virtual()).then(|| "unknown".to_owned())
-}
-
-/// From Xen's own folder, then DMI, ACPI and the device tree, then clocks and names that only guests have, then the CPU flag; CPUID
-/// may know better. A guest whose CPUID hides the hypervisor is still known by its firmware.
-fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<String> {
+/// From Xen's own folder, then DMI, then other files that only guests have, then the CPU flag; CPUID may know better. A guest whose
+/// CPUID hides the hypervisor is still known by its firmware.
+fn hypervisor(source: &Source<'_>, has_flag: bool) -> Option<String> {
     if let Some(kind) = source.word("/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
     }
@@ -144,36 +143,13 @@ fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<Str
         return has_flag.then(|| "unknown".to_owned());
     }
     let firmware = described(source, &["board_vendor", "bios_vendor", "chassis_vendor"]).unwrap_or_default();
-    let named = |names: &[(&str, &str)], text: &str| {
-        names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| (*name).to_owned())
-    };
-    let by_dmi = named(&DMI_HYPERVISORS, &system).or_else(|| named(&DMI_HYPERVISORS, &firmware));
-    if let Some(known) = by_dmi.or_else(|| by_acpi(source)).or_else(|| by_tree(source)) {
-        return Some(known);
-    }
-    if !has_flag {
-        return None;
-    }
-    let clocks = source.word("/sys/devices/system/clocksource/clocksource0/available_clocksource");
-    let by_clock = clocks.and_then(|clocks| {
-        clocks.split_whitespace().find_map(|clock| {
-            CLOCK_HYPERVISORS
-                .iter()
-                .find(|(name, _)| clock.starts_with(name))
-                .map(|(_, name)| (*name).to_owned())
-        })
-    });
-    let model = info.first("model name").unwrap_or_default();
-    by_clock.or_else(|| named(&MODEL_HYPERVISORS, model)).or_else(|| Some("unknown".to_owned()))
-}
-
-/// The hypervisor whose firmware made the ACPI tables.
-fn by_acpi(source: &Source<'_>) -> Option<String> {
-    ACPI_TABLES.iter().find_map(|path| {
-        let table = source.root().bytes(path).ok()?;
-        let maker = table.get(ACPI_OEM_ID)?;
-        ACPI_HYPERVISORS.iter().find(|(id, _)| *id == maker).map(|(_, name)| (*name).to_owned())
-    })
+    let named = |text: &String| DMI_HYPERVISORS.iter().find(|(part, _)| text.contains(part));
+    let by_dmi = [system, firmware].iter().find_map(named).map(|(_, name)| *name);
+    // Only root may read some: that is no absence.
+    let holds = |path: &str, part: &str| source.root().read(path).is_ok_and(|text| text.contains(part));
+    let by_file =
+        || FILE_HYPERVISORS.iter().find(|(path, part, _)| holds(path, part)).map(|(.., name)| *name);
+    by_dmi.or_else(by_file).or_else(|| has_flag.then_some("unknown")).map(str::to_owned)
 }
 
 /// The architecture by the keys that only its /proc/cpuinfo has; a live root knows it.
@@ -239,6 +215,14 @@ mod tests {
             (bare, "proc/device-tree/hypervisor/compatible", "xen,xen-4.17\0xen,xen\0", Some("Xen")),
             (bare, "proc/device-tree/hypervisor/compatible", "acme,visor\0", Some("unknown")),
             (bare, "proc/device-tree/compatible", "linux,dummy-virt\0", Some("unknown")),
+            (bare, "proc/device-tree/hmc-managed?", "", Some("PowerVM")),
+            (bare, "proc/bus/pci/devices", "0010\t80eebeef\t12\n", Some("VirtualBox")),
+            (bare, "proc/bus/pci/devices", "0010\t80eecafe\t12\n", None),
+            (bare, "proc/sysinfo", "LPAR Number: 7\nVM00 Control Program: KVM/Linux\n", Some("KVM")),
+            (bare, "proc/sysinfo", "LPAR Number: 7\nVM00 Control Program: z/VM    6.4.0\n", Some("z/VM")),
+            (bare, "proc/sysinfo", "Manufacturer: IBM\nLPAR Number: 7\n", Some("PR/SM")),
+            (bare, "sys/hypervisor/type", "xen", Some("Xen")),
+            (bare, "sys/hypervisor/type", "acme", Some("acme")),
             (bare, "proc/device-tree/compatible", "raspberrypi,4-model-b\0brcm,bcm2711\0", None),
         ] {
             let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,12 +1,15 @@
 //! Packages, dies, modules, cores and threads from `/sys/devices/system/cpu`, or from `/proc/cpuinfo` alone; which cores of a hybrid
 //! machine are the fast ones.
 //!
+//! Older arm64 kernels number clusters as packages where firmware has a device tree (Linux, drivers/base/arch_topology.c): those that
+//! share a cache are one package. Clusters and dies that cut a cache are not believed.
+//!
 //! Sources of the kinds of cores, best first: the two performance-monitoring units of Intel hybrids; the scheduler's capacities,
 //! grouped by ARM part number; the maximum frequency of cores whose first-level caches differ in size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use machine::{CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, NodeId, Topology};
+use machine::{Cache, CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, Disagreement, NodeId, Topology};
 
 use super::source::{CPU_FOLDER, CpuInfo, Source};
 use super::{caches, confinement, nodes};
@@ -17,7 +20,7 @@ const CLUSTER_UNKNOWN: i64 = 65_535;
 /// Reads the whole topology; CPUs that are offline are listed apart.
 pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     let present = Present::read(source, info);
-    let places = places(source, info, &present.online);
+    let mut places = places(source, info, &present.online);
     if places.iter().all(|place| place.package.is_none()) && !places.is_empty() {
         source.note(format!(
             "neither {CPU_FOLDER} nor /proc/cpuinfo names the packages: one is assumed, how many there are is unknown"
@@ -25,7 +28,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     }
     let mut topology = Topology { offline: present.offline, ..Topology::default() };
     topology.cores = cores(&places);
-    let is_divided = info.first("vendor_id") != Some("IBM/S390");
+    let numa = nodes::read(source, &present.online);
+    // Machines of several packages have several nodes.
+    let may_be_clusters = info.first("CPU implementer").is_some() && numa.nodes.len() < 2;
+    let is_divided = !may_be_clusters && info.first("vendor_id") != Some("IBM/S390");
     let packages = places.iter().filter_map(|place| Some((place.cpu, place.package?)));
     let around = caches::Around {
         online: &present.online,
@@ -33,7 +39,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
         packages: packages.filter(|_| is_divided).collect(),
     };
     topology.caches = caches::read(source, &around);
-    let numa = nodes::read(source, &present.online);
+    if may_be_clusters {
+        join_packages(source, &mut places, &mut topology);
+    }
+    drop_cut_groups(source, &mut places, &topology.caches);
     topology.distance_nodes = numa.distance_nodes;
     topology.nodes = numa.nodes;
     topology.isolated =
@@ -96,6 +105,8 @@ struct Place {
     package: Option<i64>,
     die: Option<i64>,
     module: Option<i64>,
+    /// Who is in the die and in the module, by the file that says so.
+    groups: [(&'static str, Option<CpuSet>); 2],
     /// What the kernel says of the core: its `core_id` and the threads in it.
     core: Membership,
 }
@@ -120,9 +131,68 @@ fn places(source: &Source<'_>, info: &CpuInfo, online: &CpuSet) -> Vec<Place> {
         // A cluster of one core, or of the whole package, says nothing that core and package do not.
         let same = |other: &Membership| module.members.is_some() && module.members == other.members;
         let number = known(module.id).filter(|_| !same(&core) && !same(in_package));
-        Place { cpu, package, die: known(level(cpu, "die_id", &["die_cpus"], "").id), module: number, core }
+        let die = level(cpu, "die_id", &["die_cpus"], "");
+        let on = |members: Option<CpuSet>| members.map(|cpus| cpus.intersection(online));
+        let groups = [("die_cpus", on(die.members)), ("cluster_cpus", on(module.members))];
+        Place { cpu, package, die: known(die.id), module: number, groups, core }
     };
     online.iter().zip(&packages).zip(numbers).map(place).collect()
+}
+
+/// Makes one package of those that share a cache: they are clusters.
+fn join_packages(source: &Source<'_>, places: &mut [Place], topology: &mut Topology) {
+    for cache in &topology.caches {
+        let package_of = |cpu: CpuId| {
+            places.binary_search_by_key(&cpu, |place| place.cpu).ok().and_then(|at| places[at].package)
+        };
+        let packages: BTreeSet<i64> = cache.shared_by.iter().filter_map(package_of).collect();
+        let (Some(first), 2..) = (packages.first(), packages.len()) else { continue };
+        source.note(format!(
+            "physical_package_id numbers clusters, as older arm64 kernels do: CPUs {} share an {} and are taken for one package",
+            cache.shared_by,
+            cache.name()
+        ));
+        for place in
+            places.iter_mut().filter(|place| place.package.is_some_and(|number| packages.contains(&number)))
+        {
+            place.module = place.module.or(place.package);
+            place.package = Some(*first);
+        }
+        for core in topology.cores.iter_mut().filter(|core| packages.contains(&core.package)) {
+            core.package = *first;
+        }
+    }
+    topology.cores.sort_by_key(|core| (core.package, core.cpus.first()));
+}
+
+/// Forgets clusters and dies that hold a part of a cache's CPUs and others besides, and says so once for each.
+fn drop_cut_groups(source: &Source<'_>, places: &mut [Place], caches: &[Cache]) {
+    let mut found: BTreeMap<&str, (CpuId, [String; 2], CpuSet, usize)> = BTreeMap::new();
+    let mut of_cpu: BTreeMap<CpuId, Vec<&Cache>> = BTreeMap::new();
+    for cache in caches.iter().filter(|cache| !cache.sharers_unknown) {
+        cache.shared_by.iter().for_each(|cpu| of_cpu.entry(cpu).or_default().push(cache));
+    }
+    for place in places.iter_mut() {
+        for (index, (file, members)) in place.groups.iter().enumerate() {
+            let Some(members) = members else { continue };
+            let nests = |cpus: &CpuSet| cpus.is_subset(members) || members.is_subset(cpus);
+            let own = of_cpu.get(&place.cpu).into_iter().flatten();
+            let cut: Vec<&&Cache> = own.filter(|cache| !nests(&cache.shared_by)).collect();
+            let Some(first) = cut.first() else { continue };
+            let alike = cut.iter().filter(|cache| cache.shared_by == first.shared_by);
+            let names = alike.map(|cache| cache.name()).collect::<Vec<_>>().join(" and ");
+            let says = [format!("CPUs {members}"), names];
+            found.entry(file).or_insert((place.cpu, says, first.shared_by.clone(), 0)).3 += 1;
+            *[&mut place.die, &mut place.module][index] = None;
+        }
+    }
+    for (file, (cpu, [members, names], cpus, count)) in found {
+        let others = if count > 1 { format!(" and {} other CPUs", count - 1) } else { String::new() };
+        let what = file.trim_end_matches("_cpus");
+        let sharers = format!("shared_cpu_map of {names}");
+        let says = [(file, members), (sharers.as_str(), format!("CPUs {cpus}, which are taken"))];
+        source.disagree(Disagreement::between(&format!("the {what} of CPU {cpu}{others}"), says));
+    }
 }
 
 /// The cores: threads that name each other and have one `core_id`, else those with one `core_id` in a package, else each CPU alone.
@@ -227,7 +297,7 @@ fn from_monitoring_units(source: &Source<'_>) -> Option<[CpuSet; 2]> {
     (!performance.is_empty() && !efficiency.is_empty()).then_some([performance, efficiency])
 }
 
-/// The part with the highest capacity is the fast kind. Cores of one part may differ a little, as bins do.
+/// Parts of high capacity are the fast kind. Cores of one part may differ a little, as bins do.
 fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<[CpuSet; 2]> {
     let mut groups: BTreeMap<String, Design> = BTreeMap::new();
     for cpu in cpus {
@@ -274,15 +344,18 @@ struct Design {
     cpus: CpuSet,
 }
 
-/// The CPUs of the fastest design, and all others; nothing if all are alike.
+/// The CPUs above and below the widest gap of speed; nothing if all are alike.
 fn split(groups: &[Design]) -> Option<[CpuSet; 2]> {
-    let highest = groups.iter().map(|group| group.speed).max()?;
+    let mut speeds: Vec<u64> = groups.iter().map(|group| group.speed).collect();
+    speeds.sort_unstable();
+    let ratio = |pair: &&[u64]| pair[1] as f64 / pair[0].max(1) as f64;
+    let widest =
+        speeds.windows(2).max_by(|a, b| ratio(a).total_cmp(&ratio(b))).filter(|pair| pair[0] < pair[1])?;
     let of = |is_fast: bool| {
-        let alike = groups.iter().filter(|group| (group.speed == highest) == is_fast);
+        let alike = groups.iter().filter(|group| (group.speed >= widest[1]) == is_fast);
         alike.fold(CpuSet::new(), |all, group| all.union(&group.cpus))
     };
-    let [fast, slow] = [true, false].map(of);
-    (!slow.is_empty()).then_some([fast, slow])
+    Some([of(true), of(false)])
 }
 
 #[cfg(test)]
@@ -312,5 +385,156 @@ mod tests {
         assert_eq!(numbers(&[(0, Some(-1), a), (4, Some(-1), b)]), [Some(0), Some(1)]);
         assert_eq!(numbers(&[(0, Some(2), None), (4, Some(2), None)]), [Some(2), Some(2)]);
         assert_eq!(numbers(&[(0, None, None), (4, None, None)]), [None, None]);
+    }
+
+    /// A machine of CPUs, each with texts below its folder, and more files.
+    fn machine(cpus: &[&[(&str, &str)]], files: &[(&str, &str)]) -> machine::Machine {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut all: Vec<(String, &str)> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), *text)).collect();
+        for (cpu, texts) in cpus.iter().enumerate() {
+            all.extend(
+                texts.iter().map(|(path, text)| (format!("{}/cpu{cpu}/{path}", &CPU_FOLDER[1..]), *text)),
+            );
+        }
+        for (path, text) in all {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            std::fs::write(path, text).expect("a file");
+        }
+        crate::describe(&crate::Root::open(folder.path()).expect("a tree"), None)
+    }
+
+    /// The sets of the caches, and the contradictions in words.
+    fn said(machine: &machine::Machine) -> (Vec<String>, Vec<String>) {
+        let sets = machine.topology.caches.iter().map(|cache| cache.shared_by.to_string()).collect();
+        (sets, machine.disagreements.iter().map(Disagreement::sentence).collect())
+    }
+
+    #[test]
+    fn the_id_of_a_cache_is_held_against_its_lists_and_taken_where_those_are_cut() {
+        let kept = "shared_cpu_map says CPUs 0-2, the cache's id says CPUs 0,2,4";
+        for (lists, ids, expected, words) in [
+            (
+                ["0-2", "0-2", "0-2", "3-4", "3-4", "5"],
+                ["0", "0", "0", "1", "1", "1"],
+                vec!["0-2", "3-5"],
+                "which are taken",
+            ),
+            (
+                ["0-2", "0-2", "0-2", "3-5", "3-5", "3-5"],
+                ["0", "1", "0", "1", "0", "1"],
+                vec!["0-2", "3-5"],
+                kept,
+            ),
+            // Numbers that are not unique, as of two kinds of cores, and those that only some have.
+            (
+                ["0-1", "0-1", "2", "3", "4", "5"],
+                ["0", "0", "0", "1", "2", "3"],
+                vec!["0-1", "2", "3", "4", "5"],
+                "",
+            ),
+            (
+                ["0-1", "0-1", "2", "3", "4", "5"],
+                ["0", "1", "", "", "", ""],
+                vec!["0-1", "2", "3", "4", "5"],
+                "",
+            ),
+        ] {
+            let texts: Vec<[(&str, &str); 4]> = lists
+                .into_iter()
+                .zip(ids)
+                .map(|(list, id)| {
+                    let index = [
+                        "cache/index3/level",
+                        "cache/index3/type",
+                        "cache/index3/shared_cpu_list",
+                        "cache/index3/id",
+                    ];
+                    [(index[0], "3"), (index[1], "Unified"), (index[2], list), (index[3], id)]
+                })
+                .collect();
+            let cpus: Vec<&[(&str, &str)]> = texts.iter().map(<[_; 4]>::as_slice).collect();
+            let (sets, sentences) = said(&machine(&cpus, &[]));
+            assert_eq!(
+                (sets, sentences.len()),
+                (expected.into_iter().map(str::to_owned).collect(), usize::from(!words.is_empty())),
+                "{lists:?} {ids:?} {sentences:?}"
+            );
+            assert!(sentences.join("").contains(words), "{sentences:?}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_cuts_a_cache_is_a_contradiction_and_forgotten() {
+        let cpu = |cluster, l2| {
+            [
+                ("topology/cluster_cpus_list", cluster),
+                ("topology/cluster_id", "7"),
+                ("topology/physical_package_id", "0"),
+                ("cache/index2/level", "2"),
+                ("cache/index2/type", "Unified"),
+                ("cache/index2/shared_cpu_list", l2),
+            ]
+        };
+        for (clusters, l2, contradictions) in [
+            (["0,3", "1-2", "1-2", "0,3"], ["0-1", "0-1", "2-3", "2-3"], 1),
+            (["0-1", "0-1", "2-3", "2-3"], ["0-1", "0-1", "2-3", "2-3"], 0),
+            (["0-1", "0-1", "2-3", "2-3"], ["0", "1", "2", "3"], 0),
+        ] {
+            let texts: Vec<[(&str, &str); 6]> =
+                clusters.into_iter().zip(l2).map(|(cluster, l2)| cpu(cluster, l2)).collect();
+            let cpus: Vec<&[(&str, &str)]> = texts.iter().map(<[_; 6]>::as_slice).collect();
+            let machine = machine(&cpus, &[]);
+            let (_, sentences) = said(&machine);
+            assert_eq!(sentences.len(), contradictions, "{sentences:?}");
+            assert_eq!(machine.topology.cpus.iter().all(|cpu| cpu.module.is_none()), contradictions > 0);
+        }
+    }
+
+    #[test]
+    fn clusters_that_an_arm_kernel_numbers_as_packages_are_joined_by_their_cache() {
+        let cpu = |package, capacity| {
+            [
+                ("topology/physical_package_id", package),
+                ("topology/core_id", "0"),
+                ("cpu_capacity", capacity),
+                ("cache/index3/level", "3"),
+                ("cache/index3/type", "Unified"),
+                ("cache/index3/shared_cpu_list", "0-2"),
+            ]
+        };
+        let texts = [cpu("0", "280"), cpu("1", "855"), cpu("2", "1024")];
+        let cpus: Vec<&[(&str, &str)]> = texts.iter().map(<[_; 6]>::as_slice).collect();
+        let machine = machine(&cpus, &[("proc/cpuinfo", "processor : 0\nCPU implementer : 0x41\n")]);
+        let topology = &machine.topology;
+        assert_eq!((topology.packages().len(), topology.cores.len(), topology.caches.len()), (1, 3, 1));
+        let modules: Vec<Option<i64>> = topology.cpus.iter().map(|cpu| cpu.module).collect();
+        assert_eq!(modules, [Some(0), Some(1), Some(2)]);
+        // The widest gap is between 280 and 855.
+        let kinds: Vec<CoreKind> = topology.cpus.iter().map(|cpu| cpu.core_kind).collect();
+        assert_eq!(kinds, [CoreKind::Efficiency, CoreKind::Performance, CoreKind::Performance]);
+        assert!(machine.disagreements.is_empty(), "{:?}", machine.disagreements);
+        assert!(
+            machine
+                .missing
+                .iter()
+                .any(|line| line.contains("CPUs 0-2 share an L3 and are taken for one package"))
+        );
+    }
+
+    #[test]
+    fn memory_that_is_on_no_node_gets_a_line() {
+        for (node_kib, expected) in [("8388608", true), ("25165824", false), ("24900000", false)] {
+            let node = format!("Node 0 MemTotal: {node_kib} kB\n");
+            let files = [
+                ("proc/meminfo", "MemTotal: 25165824 kB\n"),
+                ("sys/devices/system/node/node0/meminfo", node.as_str()),
+                ("sys/devices/system/node/node0/cpulist", "0"),
+            ];
+            let machine = machine(&[&[("topology/core_id", "0")]], &files);
+            let line = "memory: /proc/meminfo says 24 GiB, the meminfo of the nodes adds up to 8 GiB: where the rest is, is unknown";
+            assert_eq!(machine.missing.iter().any(|note| note == line), expected, "{:?}", machine.missing);
+        }
     }
 }

@@ -45,6 +45,17 @@ pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)
     }
 }
 
+/// The first bytes of a file or pipe that is named on the command line, or of standard input as `-`.
+pub(crate) fn start_of(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(bytes_max).read_to_end(&mut bytes)?;
+    } else {
+        std::fs::File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, String>)) {
     for name in store::names(path) {
         let inside = path.join(name);

@@ -110,11 +110,8 @@ fn ids_that_wrap_or_contradict_each_other_are_never_silent() {
     for (name, answers, expected) in [
         ("wrapped", wrapped, "number of CPUs: the dump says 384 (CPUs 0,96 all have APIC id 0;"),
         ("spoilt", Answers { spoilt: 2, ..ALL }, "CPUID leaf 8000001EH says 2, and 383 more are unlike"),
-        (
-            "spoilt, and no other leaf",
-            Answers { spoilt: 2, leaf_b: false, leaf_26: false, ..ALL },
-            "CPUID leaf 8000001EH says 2, and 383 more",
-        ),
+        // The initial ids are believed then, and these wrap.
+        ("others in use", Answers { spoilt: 2, leaf_b: false, leaf_26: false, ..ALL }, "all have APIC id 0;"),
     ] {
         let machine = two_sockets(answers);
         let sentences: Vec<String> =
@@ -162,4 +159,44 @@ fn dies_of_six_cores_share_what_their_nodes_share() {
     let nodes: Vec<String> = machine.topology.nodes.iter().map(|node| node.cpus.to_string()).collect();
     assert_eq!(nodes, members);
     assert_eq!(machine.disagreements, []);
+}
+
+#[test]
+fn initial_ids_that_are_not_those_in_use_or_have_the_core_on_top_or_are_absent_are_no_contradiction() {
+    // Phenom, Piledriver and Pentium III: leaf 1 EAX; Fn8000_0008 ECX; what Fn8000_001E says, if it does; the initial ids.
+    for (name, signature, size, in_use, ids, expected) in [
+        ("core on top", 0x0010_0f43, "2003", None, [0, 0x40, 0xc0, 0x80], 1),
+        ("four packages", 0x0010_0f43, "2003", None, [0, 4, 8, 12], 4),
+        ("others in use", PILEDRIVER, "4007", Some([16, 17, 18, 19]), [0, 1, 2, 3], 1),
+        ("others in use, and in another order", PILEDRIVER, "4007", Some([0, 2, 1, 3]), [0, 1, 2, 3], 1),
+        ("one for two", PILEDRIVER, "4007", Some([16, 16, 18, 19]), [0, 1, 2, 3], 1),
+        ("no ids", 0x673, "0", None, [0; 4], 4),
+    ] {
+        let cpu = |cpu: u32| {
+            let (initial, has_ids) = (ids[cpu as usize], size != "0");
+            let ebx = if has_ids { initial << 24 | 4 << 16 | 0x800 } else { 0 };
+            let vendor = if has_ids { AMD } else { "756e6547 6c65746e 49656e69" };
+            let mut text =
+                format!("1 0 0 0 0 => 2 {vendor}\n1 1 0 0 0 => {signature:x} {ebx:x} 0 10000000\n");
+            if has_ids {
+                let _ =
+                    writeln!(text, "1 80000000 0 0 0 => 8000001e 0 0 0\n1 80000008 0 0 0 => 0 0 {size} 0");
+            }
+            if let Some(in_use) = in_use {
+                let apic = in_use[cpu as usize];
+                let _ =
+                    writeln!(text, "1 80000001 0 0 0 => 0 0 400000 0\n1 8000001e 0 0 0 => {apic:x} 100 0 0");
+            }
+            (cpu, text)
+        };
+        let machine = machine(&(0..4).map(cpu).collect::<Vec<_>>());
+        assert_eq!(machine.topology.packages().len(), expected, "{name}: {:?}", machine.disagreements);
+        let sentences: Vec<String> =
+            machine.disagreements.iter().map(machine::Disagreement::sentence).collect();
+        let known: &[&str] = match name {
+            "one for two" => &["APIC ids: CPUID leaf 1 says 1 for CPU 1, CPUID leaf 8000001EH says 16"],
+            _ => &[],
+        };
+        assert_eq!(sentences, known, "{name}");
+    }
 }

@@ -113,7 +113,16 @@ fn topology(machine: &Machine) -> Facts {
         let cpus = topology.cpus.iter().filter(|cpu| cpu.core_kind == kind).count();
         (cpus > 0).then(|| format!("{} of kind {name}", count(cpus, "CPU")))
     };
-    let kinds = [of_kind(CoreKind::Efficiency, "efficiency"), of_kind(CoreKind::Performance, "performance")];
+    let mut kinds =
+        vec![of_kind(CoreKind::Efficiency, "efficiency"), of_kind(CoreKind::Performance, "performance")];
+    let mut capacities: BTreeMap<u32, usize> = BTreeMap::new();
+    for capacity in topology.cpus.iter().filter_map(|cpu| cpu.capacity) {
+        *capacities.entry(capacity).or_default() += 1;
+    }
+    if capacities.len() > 1 {
+        let named = |(capacity, cpus)| Some(format!("{} of capacity {capacity}", count(cpus, "CPU")));
+        kinds = capacities.into_iter().map(named).collect();
+    }
     let facts = [
         ("topology", Some(format!("{}: CPUs {online}", parts.join(", ")))),
         ("SMT", smt),

@@ -212,3 +212,17 @@ fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
     let page = super::html(&record, None);
     assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
 }
+
+#[test]
+fn every_capacity_of_cores_is_named() {
+    let mut machine = sample_machine(4);
+    for (cpu, capacity) in machine.topology.cpus.iter_mut().zip([280, 855, 855, 1024]) {
+        cpu.capacity = Some(capacity);
+    }
+    let text = machine_page(&machine).terminal(Terminal::default(), true);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("core kinds 1 CPU of capacity 280, 2 CPUs of capacity 855, 1 CPU of capacity 1024"),
+        "{text}"
+    );
+}
