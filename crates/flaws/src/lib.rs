@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod cause;
 mod cpu_range;
 mod entry;
 mod fix;
@@ -15,9 +16,11 @@ mod lscpu;
 mod population;
 mod presence;
 mod registers;
+mod vectors;
 mod wording;
 
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
+pub use cause::{Causes, OpenVectors, Software};
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
 pub use entry::{
     AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
@@ -29,4 +32,5 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use registers::uneven;
+pub use vectors::{Choice, SmtNote, VectorCode};
 pub use wording::{SysfsStatus, sysfs_status};
