@@ -47,6 +47,9 @@ pub struct Causes {
     /// The vectors by which the kernel's code decides, where these are others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_code: Option<VectorCode>,
+    /// The kernel mitigates each vector for itself: an excluded one is open though another is on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub taken_apart: bool,
     /// Texts of the kernel that leave some of the vectors open and close the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenVectors>,

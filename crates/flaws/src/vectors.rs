@@ -13,6 +13,8 @@ use crate::cause::Case;
 use crate::kernel::release_numbers;
 use crate::{Architecture, Flaw};
 
+/// How the sentence begins that shows the kernel against its table.
+pub(crate) const BY_ITS_TABLE: &str = "by the kernel's own table";
 /// The first release that takes vectors apart.
 const VECTORS_SINCE: [u32; 2] = [6, 17];
 /// The global part of `mitigations=`, longest first, as `mitigations_parse_global_opt` tries them.
@@ -158,11 +160,8 @@ pub(crate) fn difference(case: &Case, cause: Option<CauseKind>) -> Option<String
     let code = code.map_or(String::new(), |code| {
         format!("; its code decides by {} alone ({})", names(&code.any_of), code.source)
     });
-    Some(format!(
-        "by the kernel's own table it is mitigated for {}, the kernel says \"{}\"{code}",
-        on.join(", "),
-        case.kernel_says
-    ))
+    let (on, says) = (on.join(", "), case.kernel_says);
+    Some(format!("{BY_ITS_TABLE} it is mitigated for {on}, the kernel says \"{says}\"{code}"))
 }
 
 /// Vectors by name, for a sentence.

@@ -2,7 +2,7 @@
 
 use flaws::{Flaw, Population, SubState};
 use machine::{Machine, counted};
-use record::{Answer, FlawVerdict, Protection, WorkaroundState};
+use record::{Answer, AttackVector, FlawVerdict, Protection, VectorState, WorkaroundState};
 use stats::Order;
 
 use super::machine::headline;
@@ -189,6 +189,9 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         ("mitigation", mitigation),
     ];
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
+    facts.extend(verdict.cause.iter().map(|cause| ("cause", cause.says.clone())));
+    let vector = |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), state.name());
+    facts.push(("vectors", verdict.vectors.iter().map(vector).collect::<Vec<_>>().join(", ")));
     facts.extend(
         verdict
             .switches

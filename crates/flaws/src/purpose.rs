@@ -1,0 +1,225 @@
+//! The words of `mitigations=` for what a machine is used for, with what each excluded vector exposes on it.
+
+use std::collections::BTreeMap;
+
+use record::AttackVector::{self, CrossThread, GuestGuest, GuestHost, UserKernel, UserUser};
+use record::{Answer, FlawEvidence, FlawVerdict, Protection, VectorState};
+use serde::Serialize;
+
+use crate::{Catalogue, Choice, Flaw, SmtNote};
+
+/// The flaws that have attack vectors, on one machine, with the words that it was booted with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VectorTable {
+    /// Vectors that words or a kernel without KVM exclude.
+    pub excluded: Vec<AttackVector>,
+    /// Parts of `mitigations=` that this kernel refuses.
+    pub refused: Vec<String>,
+    /// The kernel is older than the words for vectors, Linux 6.17.
+    pub too_old: bool,
+    /// The flaws that are or may be here, the open ones first.
+    pub flaws: Vec<VectorRow>,
+}
+
+/// One flaw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VectorRow {
+    /// Its name in the catalogue.
+    pub id: String,
+    /// What stands against each vector that it has.
+    pub vectors: BTreeMap<AttackVector, VectorState>,
+    /// What would protect.
+    pub fix: Option<String>,
+    /// Where the kernel says otherwise than its own table by these words.
+    pub differences: Vec<String>,
+}
+
+impl VectorTable {
+    /// Of the verdicts on one machine.
+    pub fn of(catalogue: &Catalogue, evidence: &FlawEvidence, verdicts: &[FlawVerdict]) -> Self {
+        let choice = Choice::of(evidence);
+        let row = |(_, verdict): (&Flaw, &FlawVerdict)| VectorRow {
+            id: verdict.id.clone(),
+            vectors: verdict.vectors.clone(),
+            fix: verdict.fix.clone(),
+            differences: verdict.disagreements.iter().filter(|text| is_difference(text)).cloned().collect(),
+        };
+        let mut flaws: Vec<VectorRow> = here(catalogue, verdicts).map(row).collect();
+        let worst = |row: &VectorRow| {
+            let of = |state| usize::from(!row.vectors.values().any(|other| *other == state));
+            [VectorState::Open, VectorState::OffByChoice, VectorState::OnRequest, VectorState::Unknown].map(of)
+        };
+        flaws.sort_by_key(worst);
+        let is_excluded = |vector: &AttackVector| !choice.is_on(*vector);
+        Self {
+            excluded: AttackVector::ALL.into_iter().filter(is_excluded).collect(),
+            refused: choice.refused,
+            too_old: is_too_old(evidence),
+            flaws,
+        }
+    }
+}
+
+/// True of a release that is known and has no vectors.
+fn is_too_old(evidence: &FlawEvidence) -> bool {
+    evidence.kernel_release.is_some() && !Choice::of(evidence).is_known_release
+}
+
+/// True of the sentence that `vectors::difference` makes.
+fn is_difference(text: &str) -> bool {
+    text.starts_with(crate::vectors::BY_ITS_TABLE)
+}
+
+/// The flaws with attack vectors that are or may be here, with their verdicts.
+fn here<'a>(
+    catalogue: &'a Catalogue,
+    verdicts: &'a [FlawVerdict],
+) -> impl Iterator<Item = (&'a Flaw, &'a FlawVerdict)> {
+    let pairs = catalogue.flaws.iter().zip(verdicts);
+    pairs.filter(|(_, verdict)| !verdict.vectors.is_empty() && verdict.affected != Answer::No)
+}
+
+/// What a machine is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Programs of several people, no guests.
+    SharedHost,
+    /// Programs that are all trusted, no guests.
+    OwnPrograms,
+    /// Guests of others; programs of the host are trusted.
+    VmHost,
+}
+
+impl Purpose {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SharedHost => "shared-host",
+            Self::OwnPrograms => "own-programs",
+            Self::VmHost => "vm-host",
+        }
+    }
+
+    /// The vectors that nobody can use there.
+    fn excluded(self) -> &'static [AttackVector] {
+        match self {
+            Self::SharedHost => &[GuestHost, GuestGuest],
+            Self::OwnPrograms => &[UserKernel, UserUser, GuestHost, GuestGuest, CrossThread],
+            Self::VmHost => &[UserKernel, UserUser],
+        }
+    }
+}
+
+/// The words for a use, and what they leave open.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Advice {
+    /// The use.
+    pub purpose: Purpose,
+    /// The words of the command line, complete.
+    pub words: String,
+    /// The kernel is older than the words for vectors, Linux 6.17, and refuses them.
+    pub too_old: bool,
+    /// What each excluded vector costs in safety.
+    pub excluded: Vec<ExcludedVector>,
+    /// Flaws that stay open on the vectors that remain.
+    pub still_open: Vec<StillOpen>,
+    /// Flaws for which `auto,nosmt` would switch SMT off.
+    pub smt_off_for: Vec<String>,
+}
+
+/// A vector that is left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExcludedVector {
+    /// Which.
+    pub vector: AttackVector,
+    /// What lies open then.
+    pub exposes: String,
+    /// Flaws of this machine that are then open by it; others stay mitigated for another vector.
+    pub flaws: Vec<String>,
+}
+
+/// A flaw that these words do not close.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StillOpen {
+    /// Its name in the catalogue.
+    pub id: String,
+    /// What would close it.
+    pub fix: Option<String>,
+}
+
+impl Advice {
+    /// The words for a use of this machine.
+    pub fn of(
+        catalogue: &Catalogue,
+        evidence: &FlawEvidence,
+        verdicts: &[FlawVerdict],
+        purpose: Purpose,
+    ) -> Self {
+        let now = Choice::of(evidence);
+        let then = Choice { excluded: purpose.excluded().iter().copied().collect(), ..Choice::default() };
+        let vectors = purpose.excluded().iter().map(|vector| vector.word());
+        let all = ["mitigations=auto"].into_iter().chain(vectors).collect::<Vec<_>>().join(",");
+        // The document of the kernel: off is the same as all vectors off.
+        let is_all = purpose.excluded().len() == AttackVector::ALL.len();
+        let mut words = vec![if is_all { "mitigations=off".to_owned() } else { all }];
+        let mut still_open = Vec::new();
+        let mut by_vector: BTreeMap<AttackVector, Vec<String>> = BTreeMap::new();
+        for (flaw, verdict) in here(catalogue, verdicts) {
+            let is_required = flaw.attack_vectors().iter().any(|vector| then.is_on(*vector));
+            let is_left_off = then.leaves_off(flaw);
+            // Protected though the kernel leaves it off: by what it depends on.
+            let is_otherwise = verdict.protected == Protection::Protected && now.leaves_off(flaw);
+            if is_required && is_left_off && !is_otherwise {
+                // The kernel's code contradicts its table: the word of the flaw goes before the vectors.
+                words.extend(own_word(flaw, evidence));
+            } else if is_required && verdict.protected == Protection::NotProtected && !now.leaves_off(flaw) {
+                still_open.push(StillOpen { id: verdict.id.clone(), fix: verdict.fix.clone() });
+            }
+            let excluded = flaw.attack_vectors().iter().filter(|vector| !then.is_on(**vector));
+            let goes = !is_required || (flaw.causes.taken_apart && !is_otherwise);
+            for vector in excluded.filter(|_| goes) {
+                by_vector.entry(*vector).or_default().push(verdict.id.clone());
+            }
+        }
+        let exposed = |vector: &AttackVector| ExcludedVector {
+            vector: *vector,
+            exposes: vector.exposes().to_owned(),
+            flaws: by_vector.remove(vector).unwrap_or_default(),
+        };
+        Self {
+            purpose,
+            words: words.join(" "),
+            too_old: !is_all && is_too_old(evidence),
+            excluded: purpose.excluded().iter().map(exposed).collect(),
+            still_open,
+            smt_off_for: smt_off_for(catalogue, evidence, verdicts),
+        }
+    }
+}
+
+/// The word that switches one mitigation on whatever the vectors say.
+fn own_word(flaw: &Flaw, evidence: &FlawEvidence) -> Option<String> {
+    flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone())
+}
+
+/// Flaws for which `auto,nosmt` would switch SMT off here.
+fn smt_off_for(catalogue: &Catalogue, evidence: &FlawEvidence, verdicts: &[FlawVerdict]) -> Vec<String> {
+    if evidence.shape.threads_per_core < 2 {
+        return Vec::new();
+    }
+    let has_stibp = evidence.flags.iter().any(|flag| flag == "stibp");
+    let goes = |flaw: &Flaw| match flaw.causes.smt {
+        Some(SmtNote::OffUnderNosmt) => true,
+        Some(SmtNote::OffUnderNosmtWithoutStibp) => !has_stibp,
+        Some(SmtNote::Kept) | None => false,
+    };
+    let known = here(catalogue, verdicts).filter(|(_, verdict)| verdict.affected == Answer::Yes);
+    known.filter(|(flaw, _)| goes(flaw)).map(|(flaw, _)| flaw.id.clone()).collect()
+}
