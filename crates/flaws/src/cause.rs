@@ -5,102 +5,13 @@
 
 use machine::{BootWord, boot_words, last_word};
 use record::{AttackVector, Cause, CauseKind, FlawEvidence, Protection, Reading};
-use serde::{Deserialize, Serialize};
 
-use crate::vectors::{Choice, SmtNote, VectorCode, names};
+use crate::choice::{Choice, names};
+use crate::dependence::{ANY_MITIGATION, Software};
 use crate::{AppliedBy, Flaw, Wording};
 
-/// Options without which a kernel of x86 has no mitigation at all; the second is the name before Linux 6.10.
-const ANY_MITIGATION: [&str; 2] = ["CONFIG_CPU_MITIGATIONS", "CONFIG_SPECULATION_MITIGATIONS"];
 /// The files of the first kernel that has any. Linux 4.15, drivers/base/cpu.c. A recording without them is not complete.
 const FIRST_FILES: [&str; 3] = ["meltdown", "spectre_v1", "spectre_v2"];
-
-/// What makes the kernel leave a mitigation off, and what it depends on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Causes {
-    /// Words of the command line that switch it off or weaken it, of options that it depends on too.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub off_words: Vec<String>,
-    /// Option of the kernel's configuration that decides whether it is on by default; a word of the command line goes first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernel_default: Option<String>,
-    /// Options without which the kernel has no code for it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub kernel_code: Vec<String>,
-    /// Flags of /proc/cpuinfo of which the kernel needs one to mitigate it by itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub default_flags: Vec<String>,
-    /// Vendors of CPUs for which that is so; all where empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub default_flags_of: Vec<String>,
-    /// What mitigates it without such a flag, by software alone.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub software: Vec<Software>,
-    /// Its attack vectors by the kernel's table.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub vectors: Vec<AttackVector>,
-    /// What becomes of SMT, where sibling threads are one of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub smt: Option<SmtNote>,
-    /// The vectors by which the kernel's code decides, where these are others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vector_code: Option<VectorCode>,
-    /// The kernel mitigates each vector for itself: an excluded one is open though another is on.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub taken_apart: bool,
-    /// Texts of the kernel that leave some of the vectors open and close the others.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<OpenVectors>,
-}
-
-/// A text of the kernel that leaves some vectors open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct OpenVectors {
-    /// Part of the text, upper and lower case alike.
-    pub contains: String,
-    /// What stays open.
-    pub vectors: Vec<AttackVector>,
-}
-
-/// A mitigation by software that the kernel does not choose by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Software {
-    /// The word of the command line.
-    pub word: String,
-    /// Vendors of CPUs for which the kernel takes it.
-    pub vendors: Vec<String>,
-    /// Options of the kernel's configuration that it requires.
-    pub kernel_options: Vec<String>,
-    /// Vulnerability file that must hold a text, and the text.
-    pub with: [String; 2],
-    /// Who says so.
-    pub source: String,
-}
-
-impl Causes {
-    /// True of an entry that says nothing of causes.
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The vectors by which the kernel's code decides.
-    pub(crate) fn deciding(&self) -> &[AttackVector] {
-        self.vector_code.as_ref().map_or(&self.vectors, |code| &code.any_of)
-    }
-
-    /// The options of the kernel's configuration that it names.
-    pub(crate) fn kernel_options(&self) -> impl Iterator<Item = &str> {
-        let of_software = self.software.iter().flat_map(|software| &software.kernel_options);
-        let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_software).map(String::as_str);
-        own.chain(ANY_MITIGATION).chain(["CONFIG_KVM"])
-    }
-}
 
 /// A flaw that does not have every program protected, on one machine.
 pub(crate) struct Case<'a> {
@@ -168,7 +79,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Why it is so; nothing where every program is protected, or nobody knows.
+/// Why it is so; nothing where every program is protected, or the state is unknown.
 pub(crate) fn cause(case: &Case) -> Option<Cause> {
     match case.protected {
         Protection::NotAffected | Protection::Protected => None,
@@ -252,7 +163,9 @@ fn featureless(case: &Case) -> Option<Cause> {
     }
     let flags = missing.join(" or ");
     let says = match &case.evidence.hypervisor {
-        Some(hypervisor) => format!("{hypervisor} does not offer {flags}, by which the kernel would mitigate it"),
+        Some(hypervisor) => {
+            format!("{hypervisor} does not offer {flags}, by which the kernel would mitigate it")
+        }
         None => format!("the CPU does not offer {flags}, by which the kernel would mitigate it"),
     };
     Some(Cause { kind: CauseKind::MissingFeature, names: missing, says })
@@ -271,11 +184,14 @@ fn excluded(case: &Case) -> Option<Cause> {
     }
     if choice.without_kvm && choice.leaves_off(case.flaw) {
         let says = "the kernel was built without CONFIG_KVM and so leaves guests out by default".to_owned();
-        return Some(Cause { kind: CauseKind::KernelConfiguration, names: vec!["CONFIG_KVM".to_owned()], says });
+        return Some(Cause {
+            kind: CauseKind::KernelConfiguration,
+            names: vec!["CONFIG_KVM".to_owned()],
+            says,
+        });
     }
-    let is_for_guests = |vector: &AttackVector| {
-        matches!(vector, AttackVector::GuestHost | AttackVector::GuestGuest)
-    };
+    let is_for_guests =
+        |vector: &AttackVector| matches!(vector, AttackVector::GuestHost | AttackVector::GuestGuest);
     let knows_kvm = case.evidence.kernel_options.contains_key("CONFIG_KVM");
     let is_default = choice.is_known_release && !knows_kvm && case.protected == Protection::NotProtected;
     (is_default && !deciding.is_empty() && deciding.iter().all(is_for_guests)).then(|| {
@@ -316,7 +232,8 @@ fn unknown(case: &Case) -> Cause {
         (case.evidence.command_line.is_none(), "the command line (/proc/cmdline)"),
         (case.evidence.kernel_options.is_empty(), "the kernel's configuration (/proc/config.gz)"),
     ];
-    let unread: Vec<&str> = unread.into_iter().filter(|(is_unread, _)| *is_unread).map(|(_, name)| name).collect();
+    let unread: Vec<&str> =
+        unread.into_iter().filter(|(is_unread, _)| *is_unread).map(|(_, name)| name).collect();
     let says = if unread.is_empty() {
         "undetermined: neither the command line nor the kernel's configuration switches it off".to_owned()
     } else {

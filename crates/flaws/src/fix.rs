@@ -26,12 +26,14 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     }
     let mut applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
     // The option of one mitigation goes before vectors and before what the kernel was built to do by default.
-    let own = || flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone());
+    let own =
+        || flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone());
     match cause.kind {
         CauseKind::AttackVector => own().or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
         CauseKind::KernelConfiguration => {
             let is_code = flaw.causes.kernel_code.contains(&cause.names[0]);
-            let has_own = !is_code && (flaw.causes.kernel_default.as_ref() == Some(&cause.names[0]) || case.choice.without_kvm);
+            let has_own = !is_code
+                && (flaw.causes.kernel_default.as_ref() == Some(&cause.names[0]) || case.choice.without_kvm);
             own().filter(|_| has_own).or_else(|| Some(format!("use a kernel built with {}", names())))
         }
         CauseKind::MissingFeature => {
@@ -59,9 +61,8 @@ impl Workaround {
 fn option(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
     let fix = workaround.fix.as_ref().filter(|_| !workaround.fix_is_default)?;
     let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_unreported.contains(flag);
-    let offers = workaround.fix_flags.is_empty()
-        || evidence.flags.is_empty()
-        || workaround.fix_flags.iter().any(has);
+    let offers =
+        workaround.fix_flags.is_empty() || evidence.flags.is_empty() || workaround.fix_flags.iter().any(has);
     let toggle = fix.strip_prefix("sidestep toggles set ").and_then(|rest| rest.split('=').next());
     let is_missing = toggle.is_some_and(|toggle| evidence.toggles_missing.contains_key(toggle));
     (offers && !is_missing).then(|| fix.clone())

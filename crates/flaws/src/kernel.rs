@@ -3,6 +3,7 @@
 use machine::{BootWord, last_word};
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
+use crate::choice::release_numbers;
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
 use crate::wording::{SysfsStatus, sysfs_status};
@@ -178,12 +179,6 @@ pub(crate) fn messages_seen<'e>(
         let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&required))?;
         Some(SeenMessage { text, state: message.state, affected: message.affected })
     })
-}
-
-/// The first two numbers of a release: `6.12.50-amd64`.
-pub(crate) fn release_numbers(release: &str) -> Option<[u32; 2]> {
-    let mut parts = release.split(|letter: char| !letter.is_ascii_digit());
-    Some([parts.next()?.parse().ok()?, parts.next()?.parse().ok()?])
 }
 
 /// Whether the kernel lists a bug by this word.

@@ -6,7 +6,9 @@
 
 mod catalogue;
 mod cause;
+mod choice;
 mod cpu_range;
+mod dependence;
 mod entry;
 mod fix;
 mod gate;
@@ -21,8 +23,9 @@ mod vectors;
 mod wording;
 
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
-pub use cause::{Causes, OpenVectors, Software};
+pub use choice::Choice;
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
+pub use dependence::{Causes, OpenVectors, SmtNote, Software, VectorCode};
 pub use entry::{
     AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
     Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
@@ -34,5 +37,4 @@ pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use purpose::{Advice, ExcludedVector, Purpose, StillOpen, VectorRow, VectorTable};
 pub use registers::uneven;
-pub use vectors::{Choice, SmtNote, VectorCode};
 pub use wording::{SysfsStatus, sysfs_status};

@@ -49,7 +49,8 @@ impl VectorTable {
         let mut flaws: Vec<VectorRow> = here(catalogue, verdicts).map(row).collect();
         let worst = |row: &VectorRow| {
             let of = |state| usize::from(!row.vectors.values().any(|other| *other == state));
-            [VectorState::Open, VectorState::OffByChoice, VectorState::OnRequest, VectorState::Unknown].map(of)
+            [VectorState::Open, VectorState::OffByChoice, VectorState::OnRequest, VectorState::Unknown]
+                .map(of)
         };
         flaws.sort_by_key(worst);
         let is_excluded = |vector: &AttackVector| !choice.is_on(*vector);

@@ -14,8 +14,8 @@ use record::{
 use crate::describe::environment::Vulnerabilities;
 use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
-use crate::root::{hexadecimal, register, value_of};
 use crate::kernel_configuration;
+use crate::root::{hexadecimal, register, value_of};
 use crate::{Cpuid, NodeFunction, Root, node_functions};
 
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
@@ -52,7 +52,8 @@ impl FlawSources<'_> {
         let identity = &self.machine.identity;
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let kernel_release = linux_release(self.machine.environment.kernel.as_deref());
-        let options = |root| kernel_configuration::options(root, kernel_release.as_deref(), &asked.kernel_options);
+        let options =
+            |root| kernel_configuration::options(root, kernel_release.as_deref(), &asked.kernel_options);
         let mut evidence = FlawEvidence {
             cpus: self.signatures(),
             kernel_options: self.root.map(options).unwrap_or_default(),

@@ -11,7 +11,11 @@ use crate::Root;
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// The asked options that the configuration names: true if built in or a module. Empty where there is none to read.
-pub(crate) fn options(root: &Root, release: Option<&str>, asked: &BTreeSet<String>) -> BTreeMap<String, bool> {
+pub(crate) fn options(
+    root: &Root,
+    release: Option<&str>,
+    asked: &BTreeSet<String>,
+) -> BTreeMap<String, bool> {
     if asked.is_empty() {
         return BTreeMap::new();
     }

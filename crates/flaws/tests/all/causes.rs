@@ -4,8 +4,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use flaws::{Advice, AppliedBy, Architecture, Catalogue, Choice, CpuRange, Flaw, Purpose, VectorTable, catalogue, judge};
-use record::{AttackVector, CauseKind, CpuSignature, FlawEvidence, FlawVerdict, Protection, Reading, VectorState};
+use flaws::{
+    Advice, AppliedBy, Architecture, Catalogue, Choice, CpuRange, Flaw, Purpose, VectorTable, catalogue,
+    judge,
+};
+use record::{
+    AttackVector, CauseKind, CpuSignature, FlawEvidence, FlawVerdict, Protection, Reading, VectorState,
+};
 
 /// A release that knows attack vectors.
 const NEW: &str = "6.18.44";
@@ -39,7 +44,8 @@ fn affected_cpu(flaw: &Flaw) -> CpuSignature {
         }
         Some(CpuRange::Arm(range)) => {
             let (implementer, part) = (range.implementer, range.parts[0]);
-            cpu.arm = Some(machine::ArmSignature { implementer, part, variant: 0, revision: 0, repairs: None });
+            cpu.arm =
+                Some(machine::ArmSignature { implementer, part, variant: 0, revision: 0, repairs: None });
         }
         None => cpu.family = Some(6),
     }
@@ -58,7 +64,8 @@ fn machine(flaw: &Flaw) -> FlawEvidence {
     let fixing = flaw.workaround.iter().flat_map(|workaround| workaround.fix_flags.clone());
     evidence.flags = ["fpu".to_owned()].into_iter().chain(needed).chain(fixing).collect();
     evidence.flags.extend(flaw.causes.default_flags.clone());
-    evidence.kernel_options = catalogue().registers().kernel_options.into_iter().map(|name| (name, true)).collect();
+    evidence.kernel_options =
+        catalogue().registers().kernel_options.into_iter().map(|name| (name, true)).collect();
     if let Some(file) = &flaw.vulnerability_file {
         evidence.vulnerabilities = Some([(file.clone(), Reading::Is(open_text(flaw)))].into());
     }
@@ -90,19 +97,36 @@ fn faults(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
         let words: Vec<&str> = AttackVector::ALL.iter().map(|vector| vector.word()).collect();
         let words = format!("mitigations=auto,{}", words.join(","));
         found.push(("all vectors excluded".to_owned(), booted(&words)));
-        let without = |evidence: &mut FlawEvidence| evidence.kernel_options.extend([("CONFIG_KVM".to_owned(), false)]);
+        let without =
+            |evidence: &mut FlawEvidence| evidence.kernel_options.extend([("CONFIG_KVM".to_owned(), false)]);
         found.push(("CONFIG_KVM=n".to_owned(), with(&without)));
         let unread = |evidence: &mut FlawEvidence| evidence.kernel_options.clear();
         found.push(("configuration not read".to_owned(), with(&unread)));
     }
+    found.extend(lacks(flaw));
+    found
+}
+
+/// The same for what CPU, hypervisor or microcode do not offer.
+fn lacks(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
+    let causes = &flaw.causes;
+    let with = |change: &dyn Fn(&mut FlawEvidence)| {
+        let mut evidence = machine(flaw);
+        change(&mut evidence);
+        evidence
+    };
+    let mut found = Vec::new();
     let asks = flaw.workaround.iter().any(|workaround| !workaround.fix_flags.is_empty());
     if asks || !causes.default_flags.is_empty() {
         let without = |evidence: &mut FlawEvidence| evidence.flags = vec!["fpu".to_owned()];
         found.push(("no such flag".to_owned(), with(&without)));
-        found.push(("no such flag, in a guest".to_owned(), with(&|evidence| {
-            without(evidence);
-            evidence.hypervisor = Some("KVM".to_owned());
-        })));
+        found.push((
+            "no such flag, in a guest".to_owned(),
+            with(&|evidence| {
+                without(evidence);
+                evidence.hypervisor = Some("KVM".to_owned());
+            }),
+        ));
     }
     for software in &causes.software {
         let [file, text] = &software.with;
@@ -125,13 +149,17 @@ fn faults(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     if is_alone && flaw.workaround.iter().any(|workaround| workaround.by.contains(&AppliedBy::Microcode)) {
         let text = |evidence: &mut FlawEvidence| {
             let file = flaw.vulnerability_file.clone().expect("it has one");
-            evidence.vulnerabilities = Some([(file, Reading::Is("Vulnerable: No microcode".to_owned()))].into());
+            evidence.vulnerabilities =
+                Some([(file, Reading::Is("Vulnerable: No microcode".to_owned()))].into());
         };
         found.push(("no microcode".to_owned(), with(&text)));
-        found.push(("no microcode, in a guest".to_owned(), with(&|evidence| {
-            text(evidence);
-            evidence.hypervisor = Some("KVM".to_owned());
-        })));
+        found.push((
+            "no microcode, in a guest".to_owned(),
+            with(&|evidence| {
+                text(evidence);
+                evidence.hypervisor = Some("KVM".to_owned());
+            }),
+        ));
     }
     found
 }
@@ -169,8 +197,10 @@ fn every_cause_of_every_flaw_that_has_a_switch_leads_to_its_fix() {
 /// What must hold of any cause and fix.
 fn holds(flaw: &Flaw, evidence: &FlawEvidence, verdict: &FlawVerdict) {
     let (Some(cause), fix) = (&verdict.cause, verdict.fix.as_deref().unwrap_or_default()) else { return };
-    let is_default =
-        flaw.workaround.iter().any(|workaround| workaround.fix_is_default && workaround.fix.as_deref() == Some(fix));
+    let is_default = flaw
+        .workaround
+        .iter()
+        .any(|workaround| workaround.fix_is_default && workaround.fix.as_deref() == Some(fix));
     let counters = [CauseKind::AttackVector, CauseKind::KernelConfiguration, CauseKind::ByDesign];
     assert!(!is_default || counters.contains(&cause.kind), "{}: {cause:?} {fix}", flaw.id);
     let asks_hypervisor = fix.contains("hypervisor");
@@ -202,11 +232,14 @@ fn hosted_guest() -> FlawEvidence {
         stepping: Some(2),
         ..CpuSignature::default()
     };
-    let v2 = "Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; PBRSB-eIBRS: SW sequence; BHI: Vulnerable";
+    let v2 =
+        "Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; PBRSB-eIBRS: SW sequence; BHI: Vulnerable";
     FlawEvidence {
         cpus: vec![cpu; 2],
         hypervisor: Some("KVM".to_owned()),
-        flags: ["avx2", "hypervisor", "ibpb", "ibrs", "ibrs_enhanced", "ssbd", "stibp"].map(str::to_owned).into(),
+        flags: ["avx2", "hypervisor", "ibpb", "ibrs", "ibrs_enhanced", "ssbd", "stibp"]
+            .map(str::to_owned)
+            .into(),
         kernel_release: Some(NEW.to_owned()),
         command_line: Some("mitigations=auto,no_guest_host,no_guest_guest quiet".to_owned()),
         vulnerabilities: Some([("spectre_v2".to_owned(), Reading::Is(v2.to_owned()))].into()),
@@ -261,9 +294,13 @@ fn the_words_for_a_use_keep_what_the_kernel_would_drop_against_its_table() {
         assert!(excluded.iter().all(|vector| !choice.is_on(*vector)), "{excluded:?}");
     }
     let of_host = advice(Purpose::VmHost);
-    let user_kernel = of_host.excluded.iter().find(|one| one.vector == AttackVector::UserKernel).expect("excluded");
+    let user_kernel =
+        of_host.excluded.iter().find(|one| one.vector == AttackVector::UserKernel).expect("excluded");
     assert!(user_kernel.flaws.iter().any(|id| id == "spectre-bhi"), "{user_kernel:?}");
-    assert!(!user_kernel.flaws.iter().any(|id| id == "spectre-v2"), "guests keep it mitigated: {user_kernel:?}");
+    assert!(
+        !user_kernel.flaws.iter().any(|id| id == "spectre-v2"),
+        "guests keep it mitigated: {user_kernel:?}"
+    );
 }
 
 #[test]
@@ -279,9 +316,19 @@ fn vectors_show_what_is_open_and_what_was_chosen() {
     let v2 = table.flaws.iter().find(|row| row.id == "spectre-v2").expect("it is here");
     assert!(v2.vectors.values().all(|state| *state == VectorState::Closed), "{v2:?}");
     for (id, file, text, open) in [
-        ("tsa", "tsa", "Mitigation: Clear CPU buffers: user/kernel boundary", &["guest_host", "guest_guest"][..]),
+        (
+            "tsa",
+            "tsa",
+            "Mitigation: Clear CPU buffers: user/kernel boundary",
+            &["guest_host", "guest_guest"][..],
+        ),
         ("mds", "mds", "Mitigation: Clear CPU buffers; SMT vulnerable", &["cross_thread"][..]),
-        ("its", "indirect_target_selection", "Mitigation: Vulnerable, KVM: Not affected", &["user_kernel"][..]),
+        (
+            "its",
+            "indirect_target_selection",
+            "Mitigation: Vulnerable, KVM: Not affected",
+            &["user_kernel"][..],
+        ),
     ] {
         let vulnerabilities = Some([(file.to_owned(), Reading::Is(text.to_owned()))].into());
         let verdict = of(&catalogue, &FlawEvidence { vulnerabilities, ..FlawEvidence::default() }, id);
@@ -293,9 +340,11 @@ fn vectors_show_what_is_open_and_what_was_chosen() {
 #[test]
 fn a_kernel_older_than_the_flaw_says_so_and_is_to_be_updated() {
     let catalogue = catalogue();
-    let first = ["meltdown", "spectre_v1", "spectre_v2"].map(|name| (name.to_owned(), Reading::Is("Not affected".to_owned())));
+    let first = ["meltdown", "spectre_v1", "spectre_v2"]
+        .map(|name| (name.to_owned(), Reading::Is("Not affected".to_owned())));
     let cpu = CpuSignature { model: Some(0x55), stepping: Some(7), ..hosted_guest().cpus[0].clone() };
-    let evidence = FlawEvidence { cpus: vec![cpu], vulnerabilities: Some(first.into()), ..FlawEvidence::default() };
+    let evidence =
+        FlawEvidence { cpus: vec![cpu], vulnerabilities: Some(first.into()), ..FlawEvidence::default() };
     let verdict = of(&catalogue, &evidence, "retbleed");
     assert_eq!(verdict.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::OldKernel), "{verdict:?}");
     assert_eq!(verdict.fix.as_deref(), Some("update the kernel"));

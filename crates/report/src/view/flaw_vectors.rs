@@ -21,20 +21,25 @@ pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
     let (open, chosen) = (with(VectorState::Open), with(VectorState::OffByChoice));
     let count = counted(table.flaws.len(), "flaw");
     let answer = if open.is_empty() {
-        Statement::good(format!("{count} with attack vectors may be here: none is open on a vector that is on"))
+        Statement::good(format!(
+            "{count} with attack vectors may be here: none is open on a vector that is on"
+        ))
     } else {
         let named = first_few(&open, NAMED);
         Statement::look(format!("{} of {count} with attack vectors open ({named})", open.len()))
     };
-    let names = |vectors: &[AttackVector]| joined(vectors.iter().map(|vector| vector.name().to_owned()), ", ");
+    let names =
+        |vectors: &[AttackVector]| joined(vectors.iter().map(|vector| vector.name().to_owned()), ", ");
     let excluded = (!table.excluded.is_empty()).then(|| {
-        let off = if chosen.is_empty() { String::new() } else { format!("; off by choice: {}", chosen.join(", ")) };
+        let off =
+            if chosen.is_empty() { String::new() } else { format!("; off by choice: {}", chosen.join(", ")) };
         Statement::plain(format!("Excluded: {}{off}.", names(&table.excluded)))
     });
     let refused = |part: &String| Statement::look(format!("The kernel refuses {part:?} of mitigations=."));
-    let differences = table.flaws.iter().flat_map(|row| {
-        row.differences.iter().map(|text| Statement::look(format!("{}: {text}", row.id)))
-    });
+    let differences = table
+        .flaws
+        .iter()
+        .flat_map(|row| row.differences.iter().map(|text| Statement::look(format!("{}: {text}", row.id))));
     Page {
         subject: headline(machine),
         answer,
@@ -50,7 +55,8 @@ pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
 }
 
 fn states(table: &VectorTable) -> Table {
-    let of = |vector: AttackVector| move |row: &&VectorRow| row.vectors.get(&vector).map(|state| shown(*state));
+    let of =
+        |vector: AttackVector| move |row: &&VectorRow| row.vectors.get(&vector).map(|state| shown(*state));
     let [user_kernel, user_user, guest_host, guest_guest, cross_thread] = AttackVector::ALL.map(of);
     Table::of("flaw-vectors", &table.flaws)
         .word("flaw", |row| &row.id)
@@ -79,7 +85,10 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
     let excluded = Table::of("excluded-vectors", &advice.excluded)
         .word("excluded", |one| one.vector.name())
         .prose("open then", |one: &&ExcludedVector| &one.exposes)
-        .prose("flaws here", |one| if one.flaws.is_empty() { "none".to_owned() } else { one.flaws.join(", ") })
+        .prose(
+            "flaws here",
+            |one| if one.flaws.is_empty() { "none".to_owned() } else { one.flaws.join(", ") },
+        )
         .table();
     let still = advice.still_open.iter().map(|one| {
         let fix = one.fix.as_ref().map_or("no fix known", String::as_str);
@@ -87,12 +96,17 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
     });
     let smt = (!advice.smt_off_for.is_empty()).then(|| {
         let flaws = advice.smt_off_for.join(", ");
-        Statement::plain(format!("Sibling threads stay open; auto,nosmt in place of auto switches SMT off for {flaws}."))
+        Statement::plain(format!(
+            "Sibling threads stay open; auto,nosmt in place of auto switches SMT off for {flaws}."
+        ))
     });
     Page {
         subject: format!("{}: words for {}", headline(machine), advice.purpose.name()),
         answer: Statement::plain(&advice.words),
-        because: (advice.too_old.then(|| Statement::look(TOO_OLD)).into_iter()).chain(still).chain(smt).collect(),
+        because: (advice.too_old.then(|| Statement::look(TOO_OLD)).into_iter())
+            .chain(still)
+            .chain(smt)
+            .collect(),
         sections: vec![Section::new("excluded-vectors", "").table(excluded)],
         next: vec!["What is open now: sidestep flaws --vectors".to_owned()],
         ..Page::default()

@@ -5,10 +5,26 @@ use serde_json::Value;
 use super::{folder, sidestep};
 
 /// Case, flaw, recording; whether it is affected, the state, the kind of its cause, and the fix.
-type Row = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, Option<&'static str>);
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+);
 
 const ROWS: [Row; 2] = [
-    ("27-mmio-never-assessed", "mmio-stale-data", "ivy-bridge-old-kernel.tar.gz", "unknown", "unknown", "", None),
+    (
+        "27-mmio-never-assessed",
+        "mmio-stale-data",
+        "ivy-bridge-old-kernel.tar.gz",
+        "unknown",
+        "unknown",
+        "",
+        None,
+    ),
     // Nothing shows what switched it off; what the kernel does by itself cannot be the fix.
     ("28-its-default-fix", "its", "i7-11700k.tar.gz", "yes", "not_protected", "unknown", None),
 ];
