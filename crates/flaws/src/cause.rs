@@ -210,6 +210,9 @@ fn applier(case: &Case) -> Cause {
     let mut applied = case.flaw.workaround.iter().filter(|one| one.is_applied_on(case.evidence));
     match applied.next().and_then(|workaround| workaround.by.first()) {
         Some(AppliedBy::Kernel) | None => unknown(case),
+        Some(by) if case.protected == Protection::Partly => {
+            new(CauseKind::NotApplied, format!("{} has applied it in part", by.name()))
+        }
         Some(by) => new(CauseKind::NotApplied, format!("{} has not applied it", by.name())),
     }
 }

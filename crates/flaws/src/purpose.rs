@@ -6,7 +6,7 @@ use record::AttackVector::{self, CrossThread, GuestGuest, GuestHost, UserKernel,
 use record::{Answer, FlawEvidence, FlawVerdict, Protection, VectorState};
 use serde::Serialize;
 
-use crate::{Catalogue, Choice, Flaw, SmtNote};
+use crate::{Architecture, Catalogue, Choice, Flaw, SmtNote};
 
 /// The flaws that have attack vectors, on one machine, with the words that it was booted with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,8 +16,8 @@ pub struct VectorTable {
     pub excluded: Vec<AttackVector>,
     /// Parts of `mitigations=` that this kernel refuses.
     pub refused: Vec<String>,
-    /// The kernel is older than the words for vectors, Linux 6.17.
-    pub too_old: bool,
+    /// Why the kernel refuses words for vectors, if it does.
+    pub unsupported: Option<String>,
     /// The flaws that are or may be here, the open ones first.
     pub flaws: Vec<VectorRow>,
 }
@@ -57,15 +57,21 @@ impl VectorTable {
         Self {
             excluded: AttackVector::ALL.into_iter().filter(is_excluded).collect(),
             refused: choice.refused,
-            too_old: is_too_old(evidence),
+            unsupported: unsupported(evidence),
             flaws,
         }
     }
 }
 
-/// True of a release that is known and has no vectors.
-fn is_too_old(evidence: &FlawEvidence) -> bool {
-    evidence.kernel_release.is_some() && !Choice::of(evidence).is_known_release
+/// Why a kernel has no words for vectors, where that is known.
+fn unsupported(evidence: &FlawEvidence) -> Option<String> {
+    if Architecture::of(evidence) == Some(Architecture::Arm64) {
+        return Some("Linux has no attack vectors on arm64 and refuses words for them".to_owned());
+    }
+    let release = evidence.kernel_release.as_ref().filter(|_| !Choice::of(evidence).is_known_release)?;
+    Some(format!(
+        "Linux {release} is older than 6.17, the first with attack vectors, and refuses words for them"
+    ))
 }
 
 /// True of the sentence that `vectors::difference` makes.
@@ -123,8 +129,8 @@ pub struct Advice {
     pub purpose: Purpose,
     /// The words of the command line, complete.
     pub words: String,
-    /// The kernel is older than the words for vectors, Linux 6.17, and refuses them.
-    pub too_old: bool,
+    /// Why the kernel refuses words for vectors, if it does.
+    pub unsupported: Option<String>,
     /// What each excluded vector costs in safety.
     pub excluded: Vec<ExcludedVector>,
     /// Flaws that stay open on the vectors that remain.
@@ -197,7 +203,7 @@ impl Advice {
         Self {
             purpose,
             words: words.join(" "),
-            too_old: !is_all && is_too_old(evidence),
+            unsupported: unsupported(evidence).filter(|_| !is_all),
             excluded: purpose.excluded().iter().map(exposed).collect(),
             still_open,
             smt_off_for: smt_off_for(catalogue, evidence, verdicts),

@@ -10,7 +10,6 @@ use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Flaws that the answer names.
 const NAMED: usize = 3;
-const TOO_OLD: &str = "This kernel is older than Linux 6.17 and refuses words for attack vectors.";
 
 /// What is open of each flaw.
 pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
@@ -44,7 +43,7 @@ pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
         subject: headline(machine),
         answer,
         because: (excluded.into_iter())
-            .chain(table.too_old.then(|| Statement::plain(TOO_OLD)))
+            .chain(table.unsupported.iter().map(Statement::plain))
             .chain(table.refused.iter().map(refused))
             .chain(differences)
             .collect(),
@@ -103,10 +102,7 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
     Page {
         subject: format!("{}: words for {}", headline(machine), advice.purpose.name()),
         answer: Statement::plain(&advice.words),
-        because: (advice.too_old.then(|| Statement::look(TOO_OLD)).into_iter())
-            .chain(still)
-            .chain(smt)
-            .collect(),
+        because: (advice.unsupported.iter().map(Statement::look)).chain(still).chain(smt).collect(),
         sections: vec![Section::new("excluded-vectors", "").table(excluded)],
         next: vec!["What is open now: sidestep flaws --vectors".to_owned()],
         ..Page::default()

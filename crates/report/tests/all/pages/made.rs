@@ -253,7 +253,7 @@ fn vectors() -> VectorTable {
     VectorTable {
         excluded: vec![GuestHost, GuestGuest],
         refused: vec!["no_user".to_owned()],
-        too_old: false,
+        unsupported: None,
         flaws: vec![
             row(
                 "spectre-bhi",
@@ -276,7 +276,10 @@ fn advice() -> Advice {
     Advice {
         purpose: Purpose::VmHost,
         words: "mitigations=auto,no_user_kernel,no_user_user".to_owned(),
-        too_old: true,
+        unsupported: Some(
+            "Linux 6.12.1 is older than 6.17, the first with attack vectors, and refuses words for them"
+                .to_owned(),
+        ),
         excluded: vec![
             excluded(AttackVector::UserKernel, &["meltdown", "spectre-v1"]),
             excluded(AttackVector::UserUser, &[]),
