@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, catalogue, unmet};
+use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, Purpose, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::{Cpuid, FlawSources, Root, live};
@@ -48,9 +48,9 @@ pub(crate) struct FlawArguments {
     /// Print what is open of each flaw by attack vector: programs, guests, sibling threads
     #[arg(long, conflicts_with_all = ["lscpu", "expect", "disruptive", "all"])]
     pub(crate) vectors: bool,
-    /// Print the mitigations= word for a use of this machine, and what it leaves open
-    #[arg(long = "for", value_name = "USE", conflicts_with_all = ["lscpu", "expect", "disruptive", "all", "vectors"])]
-    pub(crate) purpose: Option<vectors::Use>,
+    /// Print the mitigations= word for a use, and what it leaves open: programs of several people, trusted programs, or guests
+    #[arg(long = "for", value_name = "USE", value_parser = vectors::uses(), conflicts_with_all = ["lscpu", "expect", "disruptive", "all", "vectors"])]
+    pub(crate) purpose: Option<Purpose>,
     #[command(flatten)]
     pub(crate) forms: Forms,
 }

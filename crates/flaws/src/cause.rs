@@ -47,8 +47,8 @@ impl<'a> Case<'a> {
         if self.protected == Protection::Partly && self.says("smt vulnerable") {
             return vector == AttackVector::CrossThread;
         }
-        let open = self.flaw.causes.open.iter().find(|open| self.says(&open.contains));
-        open.is_none_or(|open| open.vectors.contains(&vector))
+        let open = self.flaw.causes.open.iter().find(|(text, _)| self.says(text));
+        open.is_none_or(|(_, vectors)| vectors.contains(&vector))
     }
 
     /// Flags of which the CPU offers none, if it must offer one.
@@ -88,43 +88,44 @@ pub(crate) fn cause(case: &Case) -> Option<Cause> {
     }
 }
 
+fn new(kind: CauseKind, names: &[&str], says: impl Into<String>) -> Cause {
+    Cause { kind, names: names.iter().map(|name| (*name).to_owned()).collect(), says: says.into() }
+}
+
 fn why(case: &Case) -> Cause {
-    let new = |kind, names: Vec<String>, says: String| Cause { kind, names, says };
-    if let Some(word) = own_word(case) {
-        return new(CauseKind::OwnWord, vec![word.text.to_owned()], format!("booted with {}", word.text));
-    }
+    let booted = |kind, word: &str| new(kind, &[word], format!("booted with {word}"));
     let is_by_kernel = case.flaw.vulnerability_file.is_some();
+    if let Some(word) = own_word(case) {
+        return booted(CauseKind::OwnWord, word.text);
+    }
     if case.choice.is_off && is_by_kernel && case.protected == Protection::NotProtected {
         let word = last_word(case.evidence.command_line.as_deref().unwrap_or_default(), "mitigations");
-        let word = word.map_or("mitigations=off", |word| word.text).to_owned();
-        return new(CauseKind::MitigationsOff, vec![word.clone()], format!("booted with {word}"));
+        return booted(CauseKind::MitigationsOff, word.map_or("mitigations=off", |word| word.text));
     }
-    if case.is_open_to_siblings() {
-        let says = "the kernel leaves SMT on by default, and sibling threads share buffers";
-        return new(CauseKind::ByDesign, Vec::new(), says.to_owned());
-    }
-    if case.protected == Protection::OnRequest {
-        let says = "the kernel's default protects programs that ask (prctl, seccomp)";
-        return new(CauseKind::ByDesign, Vec::new(), says.to_owned());
+    let by_design = if case.is_open_to_siblings() {
+        Some("the kernel leaves SMT on by default, and sibling threads share buffers")
+    } else if case.protected == Protection::OnRequest {
+        Some("the kernel's default protects programs that ask (prctl, seccomp)")
+    } else {
+        None
+    };
+    if let Some(says) = by_design {
+        return new(CauseKind::ByDesign, &[], says);
     }
     if case.says("no microcode") {
-        let says = if case.evidence.hypervisor.is_some() {
-            "the hypervisor does not show the microcode's feature, or the host lacks it"
-        } else {
-            "the microcode lacks what the mitigation requires"
+        let says = match case.evidence.hypervisor {
+            Some(_) => "the hypervisor does not show the microcode's feature, or the host lacks it",
+            None => "the microcode lacks what the mitigation requires",
         };
-        return new(CauseKind::OldMicrocode, Vec::new(), says.to_owned());
+        return new(CauseKind::OldMicrocode, &[], says);
     }
     if !is_by_kernel {
         return applier(case);
     }
-    if let Some(cause) = featureless(case).or_else(|| configured(case)).or_else(|| excluded(case)) {
-        return cause;
-    }
-    if case.wording().is_some_and(|wording| wording.fix.is_some()) {
-        return new(CauseKind::ByDesign, Vec::new(), "the kernel names the gap itself".to_owned());
-    }
-    unknown(case)
+    let names_gap =
+        || case.wording()?.fix.as_ref().map(|_| new(CauseKind::ByDesign, &[], "the kernel names the gap"));
+    let known = featureless(case).or_else(|| configured(case)).or_else(|| excluded(case)).or_else(names_gap);
+    known.unwrap_or_else(|| unknown(case))
 }
 
 /// The word for this mitigation that leaves it off; the last word of an option holds.
@@ -151,8 +152,7 @@ fn configured(case: &Case) -> Option<Cause> {
     let code = asked.find(|option| case.is_configured_off(option));
     let default = causes.kernel_default.as_deref().filter(|option| case.is_configured_off(option));
     let option = code.or(default)?;
-    let says = format!("the kernel was built without {option}");
-    Some(Cause { kind: CauseKind::KernelConfiguration, names: vec![option.to_owned()], says })
+    Some(new(CauseKind::KernelConfiguration, &[option], format!("the kernel was built without {option}")))
 }
 
 /// The CPU, or what the hypervisor shows of it, lacks what the mitigation requires.
@@ -161,13 +161,9 @@ fn featureless(case: &Case) -> Option<Cause> {
     if missing.is_empty() || case.protected != Protection::NotProtected {
         return None;
     }
-    let flags = missing.join(" or ");
-    let says = match &case.evidence.hypervisor {
-        Some(hypervisor) => {
-            format!("{hypervisor} does not offer {flags}, by which the kernel would mitigate it")
-        }
-        None => format!("the CPU does not offer {flags}, by which the kernel would mitigate it"),
-    };
+    let who = case.evidence.hypervisor.as_deref().unwrap_or("the CPU");
+    let says =
+        format!("{who} does not offer {}, by which the kernel would mitigate it", missing.join(" or "));
     Some(Cause { kind: CauseKind::MissingFeature, names: missing, says })
 }
 
@@ -176,45 +172,36 @@ fn excluded(case: &Case) -> Option<Cause> {
     let (choice, deciding) = (case.choice, case.flaw.causes.deciding());
     let open = || deciding.iter().filter(|vector| case.leaves_open(**vector));
     let words = open().filter(|vector| choice.excluded.contains(vector));
-    let words: Vec<String> = words.map(|vector| vector.word().to_owned()).collect();
+    let words: Vec<&str> = words.map(|vector| vector.word()).collect();
     let is_partial = open().count() < deciding.len();
     if !words.is_empty() && (choice.leaves_off(case.flaw) || is_partial) {
         let says = format!("booted with {} in mitigations=", words.join(","));
-        return Some(Cause { kind: CauseKind::AttackVector, names: words, says });
+        return Some(new(CauseKind::AttackVector, &words, says));
     }
     if choice.without_kvm && choice.leaves_off(case.flaw) {
-        let says = "the kernel was built without CONFIG_KVM and so leaves guests out by default".to_owned();
-        return Some(Cause {
-            kind: CauseKind::KernelConfiguration,
-            names: vec!["CONFIG_KVM".to_owned()],
-            says,
-        });
+        let says = "the kernel was built without CONFIG_KVM and so leaves guests out by default";
+        return Some(new(CauseKind::KernelConfiguration, &["CONFIG_KVM"], says));
     }
-    let is_for_guests =
-        |vector: &AttackVector| matches!(vector, AttackVector::GuestHost | AttackVector::GuestGuest);
-    let knows_kvm = case.evidence.kernel_options.contains_key("CONFIG_KVM");
-    let is_default = choice.is_known_release && !knows_kvm && case.protected == Protection::NotProtected;
-    (is_default && !deciding.is_empty() && deciding.iter().all(is_for_guests)).then(|| {
-        let says =
-            format!("the kernel mitigates it only for {}, which one without KVM leaves out", names(deciding));
-        Cause { kind: CauseKind::ByDesign, names: Vec::new(), says }
+    let is_unread = !case.evidence.kernel_options.contains_key("CONFIG_KVM");
+    let is_default = choice.is_known_release && is_unread && case.protected == Protection::NotProtected;
+    (is_default && !deciding.is_empty() && deciding.iter().all(|vector| vector.requires_kvm())).then(|| {
+        let vectors = names(deciding);
+        let says = format!("the kernel mitigates it only for {vectors}, which one without KVM leaves out");
+        new(CauseKind::ByDesign, &[], says)
     })
 }
 
 /// Of what the kernel does not report: who would have to apply it.
 fn applier(case: &Case) -> Cause {
-    let new = |kind, says: String| Cause { kind, names: Vec::new(), says };
     if !case.flaw.microcode.is_empty() {
-        return new(CauseKind::OldMicrocode, "the microcode is older than the repair".to_owned());
+        return new(CauseKind::OldMicrocode, &[], "the microcode is older than the repair");
     }
     let mut applied = case.flaw.workaround.iter().filter(|one| one.is_applied_on(case.evidence));
-    match applied.next().and_then(|workaround| workaround.by.first()) {
-        Some(AppliedBy::Kernel) | None => unknown(case),
-        Some(by) if case.protected == Protection::Partly => {
-            new(CauseKind::NotApplied, format!("{} has applied it in part", by.name()))
-        }
-        Some(by) => new(CauseKind::NotApplied, format!("{} has not applied it", by.name())),
-    }
+    let by = applied.next().and_then(|workaround| workaround.by.first());
+    let Some(by) = by.filter(|by| **by != AppliedBy::Kernel) else { return unknown(case) };
+    let has =
+        if case.protected == Protection::Partly { "has applied it in part" } else { "has not applied it" };
+    new(CauseKind::NotApplied, &[], format!("{} {has}", by.name()))
 }
 
 /// A kernel that has the files of its first years and not this one is older than the flaw.
@@ -223,11 +210,8 @@ fn old_kernel(case: &Case) -> Option<Cause> {
     let file = case.flaw.vulnerability_file.as_ref()?;
     let has = |name: &str| matches!(files.get(name), Some(Reading::Is(_)));
     let is_old = case.is_here && !files.contains_key(file) && FIRST_FILES.into_iter().all(has);
-    is_old.then(|| Cause {
-        kind: CauseKind::OldKernel,
-        names: Vec::new(),
-        says: format!("this kernel does not know the flaw: it has no file {file}"),
-    })
+    let says = format!("this kernel does not know the flaw: it has no file {file}");
+    is_old.then(|| new(CauseKind::OldKernel, &[], says))
 }
 
 fn unknown(case: &Case) -> Cause {
@@ -242,7 +226,7 @@ fn unknown(case: &Case) -> Cause {
     } else {
         format!("undetermined: not read: {}", unread.join(", "))
     };
-    Cause { kind: CauseKind::Unknown, names: Vec::new(), says }
+    new(CauseKind::Unknown, &[], says)
 }
 
 /// The mitigation by software alone that can be used here, if there is one.

@@ -74,8 +74,7 @@ impl Choice {
 
     /// True if the kernel mitigates for this vector.
     pub fn is_on(&self, vector: AttackVector) -> bool {
-        let needs_kvm = matches!(vector, AttackVector::GuestHost | AttackVector::GuestGuest);
-        !(self.is_off || self.excluded.contains(&vector) || (needs_kvm && self.without_kvm))
+        !(self.is_off || self.excluded.contains(&vector) || (vector.requires_kvm() && self.without_kvm))
     }
 
     /// True if the kernel's code leaves a flaw off by this choice.

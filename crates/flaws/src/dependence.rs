@@ -2,6 +2,8 @@
 //!
 //! Source of the vectors and of SMT: Linux 6.17, Documentation/admin-guide/hw-vuln/attack_vector_controls.rst.
 
+use std::collections::BTreeMap;
+
 use record::AttackVector;
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +35,9 @@ pub struct Causes {
     /// Its attack vectors by the kernel's table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vectors: Vec<AttackVector>,
-    /// What becomes of SMT, where sibling threads are one of them.
+    /// `mitigations=auto,nosmt` switches SMT off unless the CPU offers one of these flags. None where it never does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub smt: Option<SmtNote>,
+    pub smt_off_unless: Option<Vec<String>>,
     /// The vectors by which the kernel's code decides, where these are others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_code: Option<VectorCode>,
@@ -43,19 +45,8 @@ pub struct Causes {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub taken_apart: bool,
     /// Texts of the kernel that leave some of the vectors open and close the others.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<OpenVectors>,
-}
-
-/// A text of the kernel that leaves some vectors open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct OpenVectors {
-    /// Part of the text, upper and lower case alike.
-    pub contains: String,
-    /// What stays open.
-    pub vectors: Vec<AttackVector>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub open: BTreeMap<String, Vec<AttackVector>>,
 }
 
 /// A mitigation by software that the kernel does not choose by itself.
@@ -92,19 +83,6 @@ impl Causes {
         let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_software).map(String::as_str);
         own.chain(ANY_MITIGATION).chain(["CONFIG_KVM"])
     }
-}
-
-/// What becomes of SMT under `mitigations=auto,nosmt`, by the notes of the kernel's table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SmtNote {
-    /// It stays on: the vector is closed without that.
-    Kept,
-    /// It is switched off.
-    OffUnderNosmt,
-    /// It is switched off where the CPU lacks STIBP.
-    OffUnderNosmtWithoutStibp,
 }
 
 /// The vectors by which the kernel's code decides, where these are not those of its table.

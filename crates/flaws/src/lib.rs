@@ -25,7 +25,7 @@ mod wording;
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
 pub use choice::Choice;
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
-pub use dependence::{Causes, OpenVectors, SmtNote, Software, VectorCode};
+pub use dependence::{Causes, Software, VectorCode};
 pub use entry::{
     AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
     Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
@@ -35,6 +35,7 @@ pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
-pub use purpose::{Advice, ExcludedVector, Purpose, StillOpen, VectorRow, VectorTable};
+pub use purpose::{Advice, ExcludedVector, Purpose, VectorTable};
 pub use registers::uneven;
+pub use vectors::BY_ITS_TABLE;
 pub use wording::{SysfsStatus, sysfs_status};

@@ -6,7 +6,7 @@ use record::AttackVector::{self, CrossThread, GuestGuest, GuestHost, UserKernel,
 use record::{Answer, FlawEvidence, FlawVerdict, Protection, VectorState};
 use serde::Serialize;
 
-use crate::{Architecture, Catalogue, Choice, Flaw, SmtNote};
+use crate::{Architecture, Catalogue, Choice, Flaw};
 
 /// The flaws that have attack vectors, on one machine, with the words that it was booted with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,35 +19,16 @@ pub struct VectorTable {
     /// Why the kernel refuses words for vectors, if it does.
     pub unsupported: Option<String>,
     /// The flaws that are or may be here, the open ones first.
-    pub flaws: Vec<VectorRow>,
-}
-
-/// One flaw.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct VectorRow {
-    /// Its name in the catalogue.
-    pub id: String,
-    /// What stands against each vector that it has.
-    pub vectors: BTreeMap<AttackVector, VectorState>,
-    /// What would protect.
-    pub fix: Option<String>,
-    /// Where the kernel says otherwise than its own table by these words.
-    pub differences: Vec<String>,
+    pub flaws: Vec<FlawVerdict>,
 }
 
 impl VectorTable {
     /// Of the verdicts on one machine.
     pub fn of(catalogue: &Catalogue, evidence: &FlawEvidence, verdicts: &[FlawVerdict]) -> Self {
         let choice = Choice::of(evidence);
-        let row = |(_, verdict): (&Flaw, &FlawVerdict)| VectorRow {
-            id: verdict.id.clone(),
-            vectors: verdict.vectors.clone(),
-            fix: verdict.fix.clone(),
-            differences: verdict.disagreements.iter().filter(|text| is_difference(text)).cloned().collect(),
-        };
-        let mut flaws: Vec<VectorRow> = here(catalogue, verdicts).map(row).collect();
-        let worst = |row: &VectorRow| {
+        let mut flaws: Vec<FlawVerdict> =
+            here(catalogue, verdicts).map(|(_, verdict)| verdict.clone()).collect();
+        let worst = |row: &FlawVerdict| {
             let of = |state| usize::from(!row.vectors.values().any(|other| *other == state));
             [VectorState::Open, VectorState::OffByChoice, VectorState::OnRequest, VectorState::Unknown]
                 .map(of)
@@ -74,11 +55,6 @@ fn unsupported(evidence: &FlawEvidence) -> Option<String> {
     ))
 }
 
-/// True of the sentence that `vectors::difference` makes.
-fn is_difference(text: &str) -> bool {
-    text.starts_with(crate::vectors::BY_ITS_TABLE)
-}
-
 /// The flaws with attack vectors that are or may be here, with their verdicts.
 fn here<'a>(
     catalogue: &'a Catalogue,
@@ -102,6 +78,9 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::SharedHost, Self::OwnPrograms, Self::VmHost];
+
     /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
@@ -133,8 +112,8 @@ pub struct Advice {
     pub unsupported: Option<String>,
     /// What each excluded vector costs in safety.
     pub excluded: Vec<ExcludedVector>,
-    /// Flaws that stay open on the vectors that remain.
-    pub still_open: Vec<StillOpen>,
+    /// Flaws that stay open on the vectors that remain, with what would close each.
+    pub still_open: BTreeMap<String, Option<String>>,
     /// Flaws for which `auto,nosmt` would switch SMT off.
     pub smt_off_for: Vec<String>,
 }
@@ -149,16 +128,6 @@ pub struct ExcludedVector {
     pub exposes: String,
     /// Flaws of this machine that are then open by it; others stay mitigated for another vector.
     pub flaws: Vec<String>,
-}
-
-/// A flaw that these words do not close.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StillOpen {
-    /// Its name in the catalogue.
-    pub id: String,
-    /// What would close it.
-    pub fix: Option<String>,
 }
 
 impl Advice {
@@ -176,7 +145,7 @@ impl Advice {
         // The document of the kernel: off is the same as all vectors off.
         let is_all = purpose.excluded().len() == AttackVector::ALL.len();
         let mut words = vec![if is_all { "mitigations=off".to_owned() } else { all }];
-        let mut still_open = Vec::new();
+        let mut still_open = BTreeMap::new();
         let mut by_vector: BTreeMap<AttackVector, Vec<String>> = BTreeMap::new();
         for (flaw, verdict) in here(catalogue, verdicts) {
             let is_required = flaw.attack_vectors().iter().any(|vector| then.is_on(*vector));
@@ -187,7 +156,7 @@ impl Advice {
                 // The kernel's code contradicts its table: the word of the flaw goes before the vectors.
                 words.extend(own_word(flaw, evidence));
             } else if is_required && verdict.protected == Protection::NotProtected && !now.leaves_off(flaw) {
-                still_open.push(StillOpen { id: verdict.id.clone(), fix: verdict.fix.clone() });
+                still_open.insert(verdict.id.clone(), verdict.fix.clone());
             }
             let excluded = flaw.attack_vectors().iter().filter(|vector| !then.is_on(**vector));
             let goes = !is_required || (flaw.causes.taken_apart && !is_otherwise);
@@ -221,12 +190,9 @@ fn smt_off_for(catalogue: &Catalogue, evidence: &FlawEvidence, verdicts: &[FlawV
     if evidence.shape.threads_per_core < 2 {
         return Vec::new();
     }
-    let has_stibp = evidence.flags.iter().any(|flag| flag == "stibp");
-    let goes = |flaw: &Flaw| match flaw.causes.smt {
-        Some(SmtNote::OffUnderNosmt) => true,
-        Some(SmtNote::OffUnderNosmtWithoutStibp) => !has_stibp,
-        Some(SmtNote::Kept) | None => false,
-    };
+    let offers = |flag: &String| evidence.flags.contains(flag);
+    let goes =
+        |flaw: &Flaw| flaw.causes.smt_off_unless.as_ref().is_some_and(|flags| !flags.iter().any(offers));
     let known = here(catalogue, verdicts).filter(|(_, verdict)| verdict.affected == Answer::Yes);
     known.filter(|(flaw, _)| goes(flaw)).map(|(flaw, _)| flaw.id.clone()).collect()
 }

@@ -11,7 +11,7 @@ use crate::cause::Case;
 use crate::choice::names;
 
 /// How the sentence begins that shows the kernel against its table.
-pub(crate) const BY_ITS_TABLE: &str = "by the kernel's own table";
+pub const BY_ITS_TABLE: &str = "by the kernel's own table";
 
 /// What stands against each vector of a flaw.
 pub(crate) fn states(case: &Case, cause: Option<CauseKind>) -> BTreeMap<AttackVector, VectorState> {

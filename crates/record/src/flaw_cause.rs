@@ -40,6 +40,11 @@ impl AttackVector {
         self.word().trim_start_matches("no_")
     }
 
+    /// True of those that only a kernel with KVM has on by default.
+    pub fn requires_kvm(self) -> bool {
+        matches!(self, Self::GuestHost | Self::GuestGuest)
+    }
+
     /// What lies open without its mitigations.
     pub fn exposes(self) -> &'static str {
         match self {
@@ -67,19 +72,6 @@ pub enum VectorState {
     Open,
     /// The sources do not show it.
     Unknown,
-}
-
-impl VectorState {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::OnRequest => "on request",
-            Self::OffByChoice => "off by choice",
-            Self::Open => "open",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// What kind of cause it is.

@@ -1,7 +1,7 @@
 //! `sidestep flaws --vectors` and `--for`: attack vectors of a machine, and the words for a use.
 
 use ::flaws::{Advice, Purpose, VectorTable, catalogue, unmet};
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use record::Protection;
 use serde_json::json;
 
@@ -9,25 +9,11 @@ use super::{Examined, FlawArguments, SCHEMA, outcome};
 use crate::options::Global;
 use crate::outcome::Outcome;
 
-/// What the machine is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Use {
-    /// Programs of several people, no guests
-    SharedHost,
-    /// Only programs that are all trusted, no guests
-    OwnPrograms,
-    /// Guests of others, and trusted programs of the host
-    VmHost,
-}
-
-impl From<Use> for Purpose {
-    fn from(of: Use) -> Self {
-        match of {
-            Use::SharedHost => Self::SharedHost,
-            Use::OwnPrograms => Self::OwnPrograms,
-            Use::VmHost => Self::VmHost,
-        }
-    }
+/// The uses by their names.
+pub(super) fn uses() -> impl TypedValueParser<Value = Purpose> {
+    let find = |name: String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == name);
+    PossibleValuesParser::new(Purpose::ALL.map(Purpose::name))
+        .map(move |name| find(name).expect("clap lets no other through"))
 }
 
 /// Prints the table of vectors, or the words for a use.
@@ -37,7 +23,7 @@ pub(super) fn vectors(arguments: &FlawArguments, global: &Global) -> anyhow::Res
     let verdicts = flaws::judge(&catalogue, &evidence);
     let identity = &machine.identity;
     let (page, document) = if let Some(purpose) = arguments.purpose {
-        let advice = Advice::of(&catalogue, &evidence, &verdicts, purpose.into());
+        let advice = Advice::of(&catalogue, &evidence, &verdicts, purpose);
         let document = json!({ "schema": SCHEMA, "machine": identity, "advice": advice });
         (report::flaw_purpose_page(&machine, &advice), document)
     } else {

@@ -312,7 +312,7 @@ fn vectors_show_what_is_open_and_what_was_chosen() {
     let bhi = table.flaws.iter().find(|row| row.id == "spectre-bhi").expect("it is here");
     assert_eq!(bhi.vectors[&AttackVector::UserKernel], VectorState::Open);
     assert_eq!(bhi.vectors[&AttackVector::GuestHost], VectorState::OffByChoice);
-    assert_eq!(bhi.differences.len(), 1);
+    assert!(bhi.disagreements.iter().any(|text| text.starts_with(flaws::BY_ITS_TABLE)));
     let v2 = table.flaws.iter().find(|row| row.id == "spectre-v2").expect("it is here");
     assert!(v2.vectors.values().all(|state| *state == VectorState::Closed), "{v2:?}");
     for (id, file, text, open) in [

@@ -1,8 +1,8 @@
 //! Attack vectors: what is open of each flaw, and the words for a use with what they leave open.
 
-use flaws::{Advice, ExcludedVector, VectorRow, VectorTable};
+use flaws::{Advice, BY_ITS_TABLE, ExcludedVector, VectorTable};
 use machine::{Machine, counted};
-use record::{AttackVector, VectorState};
+use record::{AttackVector, FlawVerdict, VectorState};
 
 use super::machine::headline;
 use crate::number::{first_few, joined};
@@ -14,7 +14,7 @@ const NAMED: usize = 3;
 /// What is open of each flaw.
 pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
     let with = |state: VectorState| -> Vec<&str> {
-        let has = |row: &&VectorRow| row.vectors.values().any(|one| *one == state);
+        let has = |row: &&FlawVerdict| row.vectors.values().any(|one| *one == state);
         table.flaws.iter().filter(has).map(|row| row.id.as_str()).collect()
     };
     let (open, chosen) = (with(VectorState::Open), with(VectorState::OffByChoice));
@@ -35,10 +35,10 @@ pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
         Statement::plain(format!("Excluded: {}{off}.", names(&table.excluded)))
     });
     let refused = |part: &String| Statement::look(format!("The kernel refuses {part:?} of mitigations=."));
-    let differences = table
-        .flaws
-        .iter()
-        .flat_map(|row| row.differences.iter().map(|text| Statement::look(format!("{}: {text}", row.id))));
+    let differences = table.flaws.iter().flat_map(|row| {
+        let found = row.disagreements.iter().filter(|text| text.starts_with(BY_ITS_TABLE));
+        found.map(|text| Statement::look(format!("{}: {text}", row.id)))
+    });
     Page {
         subject: headline(machine),
         answer,
@@ -55,7 +55,7 @@ pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {
 
 fn states(table: &VectorTable) -> Table {
     let of =
-        |vector: AttackVector| move |row: &&VectorRow| row.vectors.get(&vector).map(|state| shown(*state));
+        |vector: AttackVector| move |row: &&FlawVerdict| row.vectors.get(&vector).map(|state| shown(*state));
     let [user_kernel, user_user, guest_host, guest_guest, cross_thread] = AttackVector::ALL.map(of);
     Table::of("flaw-vectors", &table.flaws)
         .word("flaw", |row| &row.id)
@@ -89,9 +89,9 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
             |one| if one.flaws.is_empty() { "none".to_owned() } else { one.flaws.join(", ") },
         )
         .table();
-    let still = advice.still_open.iter().map(|one| {
-        let fix = one.fix.as_ref().map_or("no fix known", String::as_str);
-        Statement::look(format!("{} stays open: {fix}.", one.id))
+    let still = advice.still_open.iter().map(|(id, fix)| {
+        let fix = fix.as_ref().map_or("no fix known", String::as_str);
+        Statement::look(format!("{id} stays open: {fix}."))
     });
     let smt = (!advice.smt_off_for.is_empty()).then(|| {
         let flaws = advice.smt_off_for.join(", ");

@@ -191,7 +191,7 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
     facts.extend(verdict.cause.iter().map(|cause| ("cause", cause.says.clone())));
     let vector =
-        |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), state.name());
+        |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), word(state));
     facts.push(("vectors", verdict.vectors.iter().map(vector).collect::<Vec<_>>().join(", ")));
     facts.extend(
         verdict

@@ -1,16 +1,13 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
-use flaws::{
-    Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, StillOpen, VectorRow,
-    VectorTable,
-};
+use flaws::{Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, VectorTable};
 use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine, Simulation};
 use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
-    AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate,
-    Sockets, VectorState,
+    AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
+    Selftest, SocketGate, Sockets, VectorState,
 };
 use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
@@ -242,11 +239,11 @@ source = "Intel, 2023"
 /// A guest that excludes guests, on a kernel that contradicts its table.
 fn vectors() -> VectorTable {
     use AttackVector::{CrossThread, GuestGuest, GuestHost, UserKernel, UserUser};
-    let row = |id: &str, vectors: &[(AttackVector, VectorState)], differences: &[&str]| VectorRow {
+    let row = |id: &str, vectors: &[(AttackVector, VectorState)], differences: &[&str]| FlawVerdict {
         id: id.to_owned(),
         vectors: vectors.iter().copied().collect(),
-        fix: None,
-        differences: differences.iter().map(|text| (*text).to_owned()).collect(),
+        disagreements: differences.iter().map(|text| (*text).to_owned()).collect(),
+        ..FlawVerdict::default()
     };
     let difference =
         "by the kernel's own table it is mitigated for user_kernel, the kernel says \"BHI: Vulnerable\"";
@@ -284,10 +281,8 @@ fn advice() -> Advice {
             excluded(AttackVector::UserKernel, &["meltdown", "spectre-v1"]),
             excluded(AttackVector::UserUser, &[]),
         ],
-        still_open: vec![
-            StillOpen { id: "retbleed".to_owned(), fix: Some("retbleed=stuff".to_owned()) },
-            StillOpen { id: "its".to_owned(), fix: None },
-        ],
+        still_open: [("retbleed".to_owned(), Some("retbleed=stuff".to_owned())), ("its".to_owned(), None)]
+            .into(),
         smt_off_for: vec!["mds".to_owned(), "taa".to_owned()],
     }
 }
