@@ -6,7 +6,7 @@ use record::{Answer, AttackVector, FlawVerdict, Protection, VectorState, Workaro
 use stats::Order;
 
 use super::machine::headline;
-use crate::naming::word;
+use crate::naming::{word, words};
 use crate::number::{first_few, joined};
 use crate::page::{Page, Section, Statement, Table, Tone};
 
@@ -191,7 +191,7 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
     facts.extend(verdict.cause.iter().map(|cause| ("cause", cause.says.clone())));
     let vector =
-        |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), word(state));
+        |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), words(&word(state)));
     facts.push(("vectors", verdict.vectors.iter().map(vector).collect::<Vec<_>>().join(", ")));
     facts.extend(
         verdict
