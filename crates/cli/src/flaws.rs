@@ -1,10 +1,12 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
+mod vectors;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, catalogue, unmet};
+use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, Purpose, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::{Cpuid, FlawSources, Root, live};
@@ -43,6 +45,12 @@ pub(crate) struct FlawArguments {
     /// Say what got worse against this baseline, a record or the JSON of this command; --gate then fails on nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "lscpu")]
     pub(crate) expect: Option<PathBuf>,
+    /// Print what is open of each flaw by attack vector: programs, guests, sibling threads
+    #[arg(long, conflicts_with_all = ["lscpu", "expect", "disruptive", "all"])]
+    pub(crate) vectors: bool,
+    /// Print the mitigations= word for a use, and what it leaves open: programs of several people, trusted programs, or guests
+    #[arg(long = "for", value_name = "USE", value_parser = vectors::uses(), conflicts_with_all = ["lscpu", "expect", "disruptive", "all", "vectors"])]
+    pub(crate) purpose: Option<Purpose>,
     #[command(flatten)]
     pub(crate) forms: Forms,
 }
@@ -90,6 +98,7 @@ pub(crate) enum FlawCommand {
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
+        None if arguments.vectors || arguments.purpose.is_some() => vectors::vectors(arguments, global),
         None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, &arguments.forms, global),
         None => judge(arguments, global),
         Some(FlawCommand::List { words, forms }) => list(words, forms, global),

@@ -273,6 +273,8 @@ mod tests {
             special: None,
             evidence: Evidence::default(),
             disagreements: Vec::new(),
+            cause: None,
+            vectors: [].into(),
             switches: remedies
                 .iter()
                 .map(|&how| record::WorkaroundSwitch {

@@ -8,7 +8,7 @@ use std::fmt;
 use record::{FlawEvidence, Protection, WorkaroundState};
 use serde::{Deserialize, Serialize};
 
-use crate::CpuRange;
+use crate::{Causes, CpuRange};
 
 /// What kind of flaw it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -129,6 +129,9 @@ pub struct Flaw {
     /// Wordings of that file which the general rule would misread, most special first.
     #[serde(default)]
     pub wording: Vec<Wording>,
+    /// What makes the kernel leave it off, and what it then depends on.
+    #[serde(default, skip_serializing_if = "Causes::is_empty")]
+    pub causes: Causes,
     /// Word in the `bugs` line of /proc/cpuinfo.
     #[serde(default)]
     pub bug: Option<String>,
@@ -277,6 +280,9 @@ pub struct Workaround {
     /// What makes it protect every program, complete: a boot option or a command. None where it is on by itself.
     #[serde(default)]
     pub fix: Option<String>,
+    /// That is what the kernel does by itself: it helps only against what switched it off, and is no advice where nothing did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fix_is_default: bool,
     /// Flags of /proc/cpuinfo of which the CPU must offer one for that; any CPU where empty.
     #[serde(default)]
     pub fix_flags: Vec<String>,

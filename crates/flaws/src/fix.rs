@@ -1,79 +1,52 @@
 //! What would protect a machine: one boot option, command or update that can be followed on it.
 
-use record::{FlawEvidence, Protection};
+use record::{Cause, CauseKind, FlawEvidence, Protection};
 
-use crate::{AppliedBy, Architecture, Flaw, Workaround};
+use crate::cause::{Case, software};
+use crate::{AppliedBy, Architecture, Workaround};
 
-/// Words that switch one mitigation off without a value. Linux, Documentation/admin-guide/kernel-parameters.txt.
-const OFF_WORDS: [&str; 5] =
-    ["nopti", "nospectre_v1", "nospectre_v2", "nospectre_bhb", "nospec_store_bypass_disable"];
-
-/// What to do about a flaw, if there is something; nothing is advised that this machine cannot follow.
-pub(crate) fn fix(
-    flaw: &Flaw,
-    evidence: &FlawEvidence,
-    protected: Protection,
-    kernel_says: &str,
-) -> Option<String> {
-    let says = kernel_says.to_lowercase();
-    match protected {
-        Protection::NotAffected | Protection::Protected | Protection::Unknown => return None,
-        Protection::NotProtected => {
-            if let Some(word) = switched_off_by(flaw, evidence) {
-                return Some(format!("boot without {word}"));
-            }
-            if says.contains("no microcode") {
-                let in_guest = evidence.hypervisor.is_some();
-                return Some(if in_guest {
-                    expose(flaw, evidence)
-                } else {
-                    update(AppliedBy::Microcode, evidence)
-                });
-            }
-        }
-        // Nobody's threads share a core where cores have one thread.
-        Protection::Partly if says.contains("smt vulnerable") && evidence.shape.threads_per_core != 1 => {
-            return Some("nosmt".to_owned());
-        }
-        Protection::Partly | Protection::OnRequest => {}
+/// What to do about a flaw, if there is something: it follows from the cause, and nothing is advised that this machine cannot
+/// follow.
+pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
+    let (flaw, evidence) = (case.flaw, case.evidence);
+    let names = || cause.names.join(" ");
+    match cause.kind {
+        CauseKind::OwnWord | CauseKind::MitigationsOff => return Some(format!("boot without {}", names())),
+        CauseKind::OldMicrocode if flaw.vulnerability_file.is_some() => return Some(missing(case, &[])),
+        CauseKind::OldKernel => return Some("update the kernel".to_owned()),
+        _ if case.is_open_to_siblings() => return Some("nosmt".to_owned()),
+        _ => {}
     }
-    let here = Architecture::of(evidence);
-    if evidence.other_architecture.is_some() && here.is_none() {
+    if evidence.other_architecture.is_some() && Architecture::of(evidence).is_none() {
         // The options and updates of the catalogue are those of x86 and arm64.
         return None;
     }
-    let is_reported = |contains: &str| says.contains(&contains.to_lowercase());
-    let described = flaw.wording.iter().find(|wording| is_reported(&wording.contains));
-    if let Some(fix) = described.and_then(|wording| wording.fix.clone()) {
+    if let Some(fix) = case.wording().and_then(|wording| wording.fix.clone()) {
         return Some(fix);
     }
-    let is_asked_of_host = protected == Protection::NotProtected && evidence.hypervisor.is_some();
-    if is_asked_of_host && flaw.vulnerability_file.is_some() {
-        // The kernel mitigates by itself what it can: what is missing is what the hypervisor does not offer.
-        return Some(expose(flaw, evidence));
-    }
     let mut applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
-    applied.find_map(|workaround| by(workaround, evidence))
-}
-
-/// The word of the command line that switched the kernel's mitigation off.
-fn switched_off_by<'e>(flaw: &Flaw, evidence: &'e FlawEvidence) -> Option<&'e str> {
-    let line = evidence.command_line.as_deref().unwrap_or("");
-    let boots: Vec<&str> =
-        flaw.workaround.iter().filter_map(|workaround| workaround.switch.boot.as_deref()).collect();
-    let names = |name: &str| {
-        boots
-            .iter()
-            .any(|boot| boot.split([' ', ',', '|', ';']).any(|word| word.split('=').next() == Some(name)))
-    };
-    let is_guilty = |word: &&str| match word.split_once('=') {
-        Some(("mitigations", value)) => value == "off" && flaw.vulnerability_file.is_some(),
-        // The last two on arm64: kpti=0, ssbd=force-off.
-        Some((name, "off" | "0" | "force-off")) => names(name),
-        Some(_) => false,
-        None => OFF_WORDS.contains(word) && names(word),
-    };
-    line.split_whitespace().find(is_guilty)
+    // The option of one mitigation goes before vectors and before what the kernel was built to do by default.
+    let own =
+        || flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone());
+    match cause.kind {
+        CauseKind::AttackVector => own().or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
+        CauseKind::KernelConfiguration => {
+            let is_code = flaw.causes.kernel_code.contains(&cause.names[0]);
+            let has_own = !is_code
+                && (flaw.causes.kernel_default.as_ref() == Some(&cause.names[0]) || case.choice.without_kvm);
+            own().filter(|_| has_own).or_else(|| Some(format!("use a kernel built with {}", names())))
+        }
+        CauseKind::MissingFeature => {
+            software(case).map(str::to_owned).or_else(|| Some(missing(case, &cause.names)))
+        }
+        // The kernel's code leaves it off by default, whatever its table says.
+        CauseKind::ByDesign if case.protected == Protection::NotProtected => own(),
+        // What the kernel reports and could not do is no matter of an update that nothing asks for.
+        CauseKind::Unknown | CauseKind::ByDesign if flaw.vulnerability_file.is_some() => {
+            applied.find_map(|workaround| option(workaround, evidence))
+        }
+        _ => applied.find_map(|workaround| by(workaround, evidence)),
+    }
 }
 
 impl Workaround {
@@ -84,18 +57,21 @@ impl Workaround {
     }
 }
 
+/// The option or command that makes one workaround protect, if this machine can follow it and does not do it by itself.
+fn option(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
+    let fix = workaround.fix.as_ref().filter(|_| !workaround.fix_is_default)?;
+    let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_unreported.contains(flag);
+    let offers =
+        workaround.fix_flags.is_empty() || evidence.flags.is_empty() || workaround.fix_flags.iter().any(has);
+    let toggle = fix.strip_prefix("sidestep toggles set ").and_then(|rest| rest.split('=').next());
+    let is_missing = toggle.is_some_and(|toggle| evidence.toggles_missing.contains_key(toggle));
+    (offers && !is_missing).then(|| fix.clone())
+}
+
 /// What makes one workaround protect, if it can be done here.
 fn by(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
-    if let Some(fix) = &workaround.fix {
-        let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_unreported.contains(flag);
-        let offers = workaround.fix_flags.is_empty()
-            || evidence.flags.is_empty()
-            || workaround.fix_flags.iter().any(has);
-        let toggle = fix.strip_prefix("sidestep toggles set ").and_then(|rest| rest.split('=').next());
-        let is_missing = toggle.is_some_and(|toggle| evidence.toggles_missing.contains_key(toggle));
-        if offers && !is_missing {
-            return Some(fix.clone());
-        }
+    if let Some(fix) = option(workaround, evidence) {
+        return Some(fix);
     }
     let switch = &workaround.switch;
     if let Some(option) = &switch.recompile {
@@ -108,12 +84,14 @@ fn by(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
     }
 }
 
-/// What a hypervisor has to do: its model of the CPU may hide what the host has, and the host's microcode may lack it.
-fn expose(flaw: &Flaw, evidence: &FlawEvidence) -> String {
-    let applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
-    let flags: Vec<&str> = applied.flat_map(|workaround| &workaround.fix_flags).map(String::as_str).collect();
+/// Who has to bring what the CPU does not offer. A hypervisor's model of the CPU may hide what the host has, and the host's
+/// microcode may lack it.
+fn missing(case: &Case, flags: &[String]) -> String {
+    if case.evidence.hypervisor.is_none() {
+        return update(AppliedBy::Microcode, case.evidence);
+    }
     let what = if flags.is_empty() { "the mitigation's CPU feature".to_owned() } else { flags.join(" or ") };
-    format!("have the hypervisor expose {what}, with the host's {} updated", code_of_maker(evidence))
+    format!("have the hypervisor expose {what}, with the host's {} updated", code_of_maker(case.evidence))
 }
 
 /// What the CPU's maker brings out for it: arm64 has it in firmware.

@@ -10,22 +10,25 @@ use record::{
     SignatureReading, Special, Statement, WorkaroundState, WorkaroundSwitch,
 };
 
+use crate::cause::{Case, cause};
 use crate::cpu_range::{Membership, among};
 use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
 use crate::masked::without_made_up_models;
 use crate::presence::{Said, presence};
 use crate::registers::{OSVW_LENGTH, OSVW_STATUS, RegisterVerdict, registers};
+use crate::vectors::{difference, states};
 use crate::wording::protection;
-use crate::{Baseline, Catalogue, Flaw, Signature, Switch};
+use crate::{Baseline, Catalogue, Choice, Flaw, Signature, Switch};
 
 /// Judges every flaw of the catalogue on the evidence of one machine.
 pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict> {
     let evidence = without_made_up_models(evidence);
-    catalogue.flaws.iter().map(|flaw| verdict(flaw, &evidence)).collect()
+    let choice = Choice::of(&evidence);
+    catalogue.flaws.iter().map(|flaw| verdict(flaw, &evidence, &choice)).collect()
 }
 
-fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
+fn verdict(flaw: &Flaw, evidence: &FlawEvidence, choice: &Choice) -> FlawVerdict {
     let KernelWord { statement: kernel, is_unsure } = kernel(flaw, evidence);
     let RegisterVerdict { statement: registers, immune, by_microcode } = registers(flaw, evidence);
     let time = time(flaw, evidence);
@@ -39,7 +42,13 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
     let workaround =
         known(&time).or(known(&registers)).or(known(&kernel)).unwrap_or(WorkaroundState::Unknown);
     let protected = protected(presence.affected, workaround, &kernel);
-    let fix = fix(flaw, evidence, protected, &kernel.says);
+    let is_here = presence.affected == Answer::Yes;
+    let case = Case { flaw, evidence, protected, kernel_says: &kernel.says, choice, is_here };
+    let cause = cause(&case);
+    let kind = cause.as_ref().map(|cause| cause.kind);
+    let fix = cause.as_ref().and_then(|cause| fix(&case, cause));
+    let vectors = states(&case, kind);
+    disagreements.extend(difference(&case, kind));
     let paid = match paid(presence.affected, workaround, &time) {
         Answer::Yes if time.workaround != WorkaroundState::On => priced(flaw, by_microcode),
         answer => answer,
@@ -56,6 +65,8 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
         special,
         evidence: Evidence { kernel, registers, time },
         disagreements,
+        cause,
+        vectors,
         switches: switches(flaw, evidence),
         fix,
         costs: flaw.cost.iter().map(|cost| format!("{} ({})", cost.text, cost.source)).collect(),
@@ -256,7 +267,8 @@ impl Catalogue {
                 .extend(flaw.pci.iter().map(|bits| PciWord { function: bits.function, offset: bits.offset }));
             let needed = flaw.need.iter().flat_map(|need| need.flag.iter().chain(&need.without_flag));
             let fixing = flaw.workaround.iter().flat_map(|workaround| &workaround.fix_flags);
-            required.flags.extend(needed.chain(fixing).cloned());
+            required.flags.extend(needed.chain(fixing).chain(&flaw.causes.default_flags).cloned());
+            required.kernel_options.extend(flaw.causes.kernel_options().map(str::to_owned));
             required.kernel_flags.extend(flaw.hidden_flag.iter().map(|flag| flag.name.clone()));
             required.cpuid.extend(flaw.cpuid.iter().map(|bit| (bit.leaf, bit.subleaf)));
         }

@@ -1,7 +1,9 @@
 //! The kernel as evidence: its vulnerability files, its list of bugs, flags, the process's state, the command line.
 
+use machine::{BootWord, last_word};
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
+use crate::choice::release_numbers;
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
 use crate::wording::{SysfsStatus, sysfs_status};
@@ -132,14 +134,19 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     }
     let line = evidence.command_line.as_deref().unwrap_or("");
     for boot in &flaw.boot_word {
-        let is_beginning = boot.word.ends_with(['=', ':']);
-        let is = |word: &&str| *word == boot.word || (is_beginning && word.starts_with(&boot.word));
-        if let Some(word) = line.split_whitespace().find(is) {
-            found.push(hint(format!("booted with {word}"), boot.state));
+        let known = BootWord::of(&boot.word);
+        let begins = |value: &str| {
+            known.value.is_some_and(|known| {
+                value == known || ((known.is_empty() || known.ends_with(':')) && value.starts_with(known))
+            })
+        };
+        let is = |word: &BootWord| word.value.map_or(known.value.is_none(), begins);
+        if let Some(word) = last_word(line, known.name).filter(is) {
+            found.push(hint(format!("booted with {}", word.text), boot.state));
         }
     }
     if let (Some(first), Some(release)) = (&flaw.kernel_release, &evidence.kernel_release)
-        && numbers(release).is_some_and(|numbers| numbers >= first.at_least)
+        && release_numbers(release).is_some_and(|numbers| numbers >= first.at_least)
     {
         found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));
     }
@@ -172,12 +179,6 @@ pub(crate) fn messages_seen<'e>(
         let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&required))?;
         Some(SeenMessage { text, state: message.state, affected: message.affected })
     })
-}
-
-/// The first two numbers of a release: `6.12.50-amd64`.
-fn numbers(release: &str) -> Option<[u32; 2]> {
-    let mut parts = release.split(|letter: char| !letter.is_ascii_digit());
-    Some([parts.next()?.parse().ok()?, parts.next()?.parse().ok()?])
 }
 
 /// Whether the kernel lists a bug by this word.

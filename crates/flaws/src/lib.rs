@@ -5,7 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod cause;
+mod choice;
 mod cpu_range;
+mod dependence;
 mod entry;
 mod fix;
 mod gate;
@@ -15,12 +18,16 @@ mod lscpu;
 mod masked;
 mod population;
 mod presence;
+mod purpose;
 mod registers;
 mod unknown;
+mod vectors;
 mod wording;
 
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
+pub use choice::Choice;
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
+pub use dependence::{Causes, Software, VectorCode};
 pub use entry::{
     AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
     Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
@@ -31,6 +38,8 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use masked::masked;
 pub use population::{Census, Population, PopulationRow, Unreadable};
+pub use purpose::{Advice, ExcludedVector, Purpose, VectorTable};
 pub use registers::uneven;
 pub use unknown::would_tell;
+pub use vectors::BY_ITS_TABLE;
 pub use wording::{SysfsStatus, sysfs_status};

@@ -14,6 +14,7 @@ use record::{
 use crate::describe::environment::Vulnerabilities;
 use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
+use crate::kernel_configuration;
 use crate::root::{hexadecimal, register, value_of};
 use crate::{Cpuid, NodeFunction, Root, node_functions};
 
@@ -50,13 +51,17 @@ impl FlawSources<'_> {
     pub fn read(&self, asked: &RegistersAsked) -> FlawEvidence {
         let identity = &self.machine.identity;
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let kernel_release = linux_release(self.machine.environment.kernel.as_deref());
+        let options =
+            |root| kernel_configuration::options(root, kernel_release.as_deref(), &asked.kernel_options);
         let mut evidence = FlawEvidence {
             cpus: self.signatures(),
+            kernel_options: self.root.map(options).unwrap_or_default(),
             other_architecture: identity.architecture.clone().filter(|name| !name.starts_with("x86")),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
             flags_unreported: self.flags_unreported(asked),
-            kernel_release: linux_release(self.machine.environment.kernel.as_deref()),
+            kernel_release,
             bugs: self.info.first("bugs").map(words),
             vulnerabilities: self.vulnerabilities.clone(),
             command_line: self.machine.environment.command_line.clone(),

@@ -122,8 +122,9 @@ pub fn hardware_clock_seconds(root: &Root) -> Result<u64, String> {
 }
 
 fn boot_words(line: &str) -> Vec<String> {
-    let concerns = |word: &&str| BOOT_WORDS.iter().any(|known| word.starts_with(known));
-    line.split_whitespace().filter(concerns).map(str::to_owned).collect()
+    let plain = |text: &str| text.replace('-', "_");
+    let concerns = |text: &&str| BOOT_WORDS.iter().any(|known| plain(text).starts_with(&plain(known)));
+    machine::boot_words(line).map(|word| word.text).filter(concerns).map(str::to_owned).collect()
 }
 
 fn chosen(log: &str) -> Vec<String> {
@@ -168,7 +169,8 @@ fn watchdog(machine: &Machine, is_given_up: bool) -> Option<String> {
     if !has("tsc") || sources.available.is_empty() {
         return None;
     }
-    let mut boot_words = machine.environment.command_line.iter().flat_map(|line| line.split_whitespace());
+    let line = machine.environment.command_line.as_deref().unwrap_or_default();
+    let mut boot_words = machine::boot_words(line).map(|word| word.text);
     Some(if is_given_up {
         // kernel/time/clocksource.c, `__clocksource_watchdog_kthread`: an unstable source leaves the list of those that are watched.
         "off: the kernel has given the counter up".to_owned()

@@ -8,6 +8,7 @@ pub mod cpuid;
 pub mod describe;
 pub mod flaw_sources;
 mod kernel_clocks;
+mod kernel_configuration;
 pub mod live;
 mod messages;
 pub mod root;

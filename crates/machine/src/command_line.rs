@@ -1,4 +1,8 @@
-//! What of a kernel's command line may be shown to others.
+//! The words of a kernel's command line as the kernel reads them, and what of them may be shown to others.
+//!
+//! This is the one reader of command lines. Source: Linux, lib/cmdline.c (`next_arg`), kernel/params.c (`parameq`,
+//! `parse_args`). Of options whose words are handled one after the other the last one holds ([`last_word`]); a switch without
+//! a value holds wherever it stands, and so is asked for with `any`.
 //!
 //! Any option may name a disk, an address, a host or a password. Those that bear on flaws, speed or clocks, and take words or
 //! numbers that name nobody, keep their values; of all others only the name is left.
@@ -84,52 +88,158 @@ const TELLING_OPTIONS: [&str; 73] = [
 /// What stands for a value or a word that was left out.
 const LEFT_OUT: &str = "...";
 
+/// From this word on the command line belongs to the first process, not to the kernel.
+/// Source: Linux, Documentation/admin-guide/kernel-parameters.rst.
+const END_OF_KERNEL_WORDS: &str = "--";
+
+/// One word of the kernel's command line: `nosmt`, or `mitigations=off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BootWord<'a> {
+    /// As it stands there, quotes included.
+    pub text: &'a str,
+    /// What stands before the sign of equality, without the quotes around it.
+    pub name: &'a str,
+    /// What stands behind it, without the quotes around it.
+    pub value: Option<&'a str>,
+}
+
+impl<'a> BootWord<'a> {
+    /// A text that is one word.
+    pub fn of(text: &'a str) -> Self {
+        let bare = text.strip_prefix('"').map_or(text, |rest| rest.strip_suffix('"').unwrap_or(rest));
+        let Some((name, value)) = bare.split_once('=') else { return Self { text, name: bare, value: None } };
+        let value = value.strip_prefix('"').map_or(value, |rest| rest.strip_suffix('"').unwrap_or(rest));
+        Self { text, name, value: Some(value) }
+    }
+
+    /// True if it sets this option.
+    pub fn is_named(&self, name: &str) -> bool {
+        same_option(self.name, name)
+    }
+
+    /// True if both set the same option to the same.
+    pub fn says_the_same(&self, other: &BootWord) -> bool {
+        self.is_named(other.name) && self.value == other.value
+    }
+}
+
+/// True of two names of one option: to the kernel, dashes and underscores are the same.
+pub fn same_option(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
+}
+
+/// The words for the kernel, in their order: split at blanks outside double quotes, up to `--`.
+pub fn boot_words(line: &str) -> impl Iterator<Item = BootWord<'_>> {
+    let mut is_quoted = false;
+    let is_end = move |letter: char| {
+        is_quoted ^= letter == '"';
+        !is_quoted && letter.is_whitespace()
+    };
+    let words = line.split(is_end).filter(|word| !word.is_empty());
+    words.take_while(|word| *word != END_OF_KERNEL_WORDS).map(BootWord::of)
+}
+
+/// The word that holds of an option which may be set more than once: the last one.
+pub fn last_word<'a>(line: &'a str, name: &str) -> Option<BootWord<'a>> {
+    boot_words(line).filter(|word| word.is_named(name)).last()
+}
+
 /// The words of a command line: those known to name nobody with their values, all others by name, and nothing that is meant
 /// for the first process. What has been through this already stays as it is.
 pub fn shareable_command_line(line: &str) -> String {
-    // What stands behind two dashes is for the first process: Linux, Documentation/admin-guide/kernel-parameters.rst.
-    let words = words(line).into_iter().take_while(|word| word != "--");
-    words.map(|word| shareable(&word)).collect::<Vec<_>>().join(" ")
+    boot_words(line).map(|word| shareable(&word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Split at blanks outside double quotes, as the kernel does: Linux, lib/cmdline.c, `next_arg`.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut is_quoted = false;
-    for letter in line.chars() {
-        is_quoted ^= letter == '"';
-        match words.last_mut() {
-            Some(word) if is_quoted || !letter.is_whitespace() => word.push(letter),
-            _ => words.push(String::new()),
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn shareable(word: &str) -> String {
+fn shareable(word: &BootWord) -> String {
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,+".contains(c));
-    match word.trim_start_matches('"').split_once('=') {
+    match word.value {
         // No value of these holds blanks: what does was written by somebody for something else.
-        Some((key, value)) if is_telling(key) && !value.contains(char::is_whitespace) => word.to_owned(),
-        Some((key, _)) if is_name(key) => format!("{key}={LEFT_OUT}"),
-        None if is_name(word) => word.to_owned(),
+        Some(value) if is_telling(word.name) && !value.contains(char::is_whitespace) => word.text.to_owned(),
+        Some(_) if is_name(word.name) => format!("{}={LEFT_OUT}", word.name),
+        None if is_name(word.name) => word.name.to_owned(),
         _ => LEFT_OUT.to_owned(),
     }
 }
 
-fn is_telling(key: &str) -> bool {
-    // To the kernel, dashes and underscores are the same.
-    let key = key.replace('-', "_");
+fn is_telling(name: &str) -> bool {
     TELLING_OPTIONS.iter().any(|known| match known.strip_suffix('.') {
-        Some(module) => key.split_once('.').is_some_and(|(name, _)| name == module),
-        None => key == *known,
+        Some(module) => name.split_once('.').is_some_and(|(first, _)| same_option(first, module)),
+        None => same_option(name, known),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A plain copy of `next_arg` of Linux, letter by letter: name and value of each word.
+    fn naive(line: &str) -> Vec<(String, Option<String>)> {
+        let letters: Vec<char> = line.chars().collect();
+        let (mut at, mut found) = (0, Vec::new());
+        while at < letters.len() {
+            if letters[at].is_whitespace() {
+                at += 1;
+                continue;
+            }
+            let begin = at;
+            let mut is_quoted = false;
+            while at < letters.len() && (is_quoted || !letters[at].is_whitespace()) {
+                is_quoted ^= letters[at] == '"';
+                at += 1;
+            }
+            let mut word: Vec<char> = letters[begin..at].to_vec();
+            if word == ['-', '-'] {
+                break;
+            }
+            if word[0] == '"' {
+                word.remove(0);
+                if word.last() == Some(&'"') {
+                    word.pop();
+                }
+            }
+            let equals = word.iter().position(|letter| *letter == '=');
+            let value = equals.map(|equals| {
+                let mut value = word[equals + 1..].to_vec();
+                if value.first() == Some(&'"') {
+                    value.remove(0);
+                    if value.last() == Some(&'"') {
+                        value.pop();
+                    }
+                }
+                value.into_iter().collect::<String>()
+            });
+            found.push((word[..equals.unwrap_or(word.len())].iter().collect(), value));
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_those_of_the_kernel(line in "([a-c=\" \\-_.]|\\PC){0,40}") {
+            let found: Vec<(String, Option<String>)> =
+                boot_words(&line).map(|word| (word.name.to_owned(), word.value.map(str::to_owned))).collect();
+            prop_assert_eq!(found, naive(&line));
+        }
+
+        #[test]
+        fn what_was_made_shareable_stays_as_it_is(line in "([a-c=\" \\-_.,]|mem=|nosmt|\\PC){0,40}") {
+            let shared = shareable_command_line(&line);
+            prop_assert_eq!(shareable_command_line(&shared), shared);
+        }
+    }
+
+    #[test]
+    fn a_name_may_have_dashes_and_the_last_word_of_an_option_holds() {
+        let line = "mitigations=off spectre-v2=off quiet mitigations=auto -- mitigations=off";
+        assert_eq!(last_word(line, "mitigations").and_then(|word| word.value), Some("auto"));
+        assert_eq!(last_word(line, "spectre_v2").map(|word| word.text), Some("spectre-v2=off"));
+        assert_eq!(last_word(line, "mds"), None);
+        assert!(BootWord::of("a-b=1").says_the_same(&BootWord::of("\"a_b=1\"")));
+        assert!(!same_option("a_b", "a_bc"));
+    }
 
     #[test]
     fn values_that_may_name_something_are_left_out_and_the_rest_stays() {

@@ -21,7 +21,7 @@ mod view;
 mod words;
 
 pub use arm::{ArmCpus, ArmSignature, arm_name};
-pub use command_line::shareable_command_line;
+pub use command_line::{BootWord, boot_words, last_word, same_option, shareable_command_line};
 pub use cpu_set::{CPU_NUMBER_LIMIT, CpuSet, CpuSetError};
 pub use delimited::{TableLine, UnclosedQuote, table_lines};
 pub use description::{Disagreement, Machine};

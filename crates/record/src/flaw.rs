@@ -8,6 +8,8 @@ use std::fmt::{self, Display, Formatter};
 use serde::{Deserialize, Serialize};
 use stats::Interval;
 
+use crate::{AttackVector, Cause, VectorState};
+
 /// The key of a model-specific register in the evidence.
 pub fn msr_key(number: u32) -> String {
     format!("{number:x}")
@@ -31,6 +33,8 @@ pub struct RegistersAsked {
     pub flags: BTreeSet<String>,
     /// Feature flags of which it is asked whether the kernel hides them.
     pub kernel_flags: BTreeSet<String>,
+    /// Options of the kernel's configuration.
+    pub kernel_options: BTreeSet<String>,
 }
 
 /// A configuration word of AMD nodes.
@@ -166,6 +170,10 @@ pub struct FlawEvidence {
     pub vulnerabilities: Option<BTreeMap<String, Reading<String>>>,
     /// The kernel's command line.
     pub command_line: Option<String>,
+    /// Options of the kernel's configuration that were asked for and that it names: true if built in or a module. Empty where
+    /// the configuration was not read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernel_options: BTreeMap<String, bool>,
     /// `Speculation_*` fields of /proc/PID/status.
     pub task_status: BTreeMap<String, String>,
     /// Kernel messages that name flaws or workarounds, as found; empty where dmesg is closed.
@@ -337,6 +345,12 @@ pub struct FlawVerdict {
     pub evidence: Evidence,
     /// Contradictions between sources, one sentence each.
     pub disagreements: Vec<String>,
+    /// Why not every program is protected, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// What is open of the attack vectors that the flaw has; empty where it is not here or the kernel's table does not name it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vectors: BTreeMap<AttackVector, VectorState>,
     /// How each workaround is switched, or what else can be done.
     #[serde(default)]
     pub switches: Vec<WorkaroundSwitch>,

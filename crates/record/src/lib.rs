@@ -17,6 +17,7 @@ mod experiment;
 mod field;
 mod finding;
 mod flaw;
+mod flaw_cause;
 mod fleet_check;
 mod fleet_rows;
 mod fleet_source;
@@ -49,6 +50,7 @@ pub use flaw::{
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, WorkaroundState, WorkaroundSwitch,
     msr_key, pair_key,
 };
+pub use flaw_cause::*;
 pub use fleet_check::*;
 pub use fleet_rows::*;
 pub use fleet_source::decode_for_rows;

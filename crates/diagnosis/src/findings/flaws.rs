@@ -112,6 +112,8 @@ mod tests {
                 ..Evidence::default()
             },
             disagreements: Vec::new(),
+            cause: None,
+            vectors: [].into(),
             switches: Vec::new(),
             fix: (protected != Protection::Protected).then(|| format!("{id}=on")),
             costs: Vec::new(),

@@ -1,6 +1,7 @@
 //! The catalogue and its judge.
 
 mod catalogue;
+mod causes;
 mod detectors;
 mod gate;
 mod verdicts;

@@ -79,13 +79,11 @@ fn settings(record: &Record) -> Vec<StateRow> {
     let setting = |id: &str, value: String| valued(StateKind::Setting, id, value);
     let mut states: Vec<StateRow> =
         named.into_iter().filter_map(|(id, value)| Some(setting(id, value?))).collect();
-    for word in environment.command_line.iter().flat_map(|line| line.split_whitespace()) {
-        match word.split_once('=') {
-            // Values that may name a disk, a host or a password are removed from records, and differ between any two nodes.
-            Some((_, "...")) => {}
-            Some((name, value)) => states.push(setting(&format!("boot/{name}"), value.to_owned())),
-            None if word == "..." => {}
-            None => states.push(setting(&format!("boot/{word}"), "set".to_owned())),
+    for word in environment.command_line.iter().flat_map(|line| machine::boot_words(line)) {
+        // Values that may name a disk, a host or a password are removed from records, and differ between any two nodes.
+        if word.name != "..." && word.value != Some("...") {
+            let value = word.value.unwrap_or("set").to_owned();
+            states.push(setting(&format!("boot/{}", word.name), value));
         }
     }
     states

@@ -2,11 +2,11 @@
 
 use flaws::{Flaw, Population, SubState};
 use machine::{Machine, counted};
-use record::{Answer, FlawVerdict, Protection, WorkaroundState};
+use record::{Answer, AttackVector, FlawVerdict, Protection, VectorState, WorkaroundState};
 use stats::Order;
 
 use super::machine::headline;
-use crate::naming::word;
+use crate::naming::{word, words};
 use crate::number::{first_few, joined};
 use crate::page::{Page, Section, Statement, Table, Tone};
 
@@ -233,6 +233,10 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         ("mitigation", mitigation),
     ];
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
+    facts.extend(verdict.cause.iter().map(|cause| ("cause", cause.says.clone())));
+    let vector =
+        |(vector, state): (&AttackVector, &VectorState)| format!("{} {}", vector.name(), words(&word(state)));
+    facts.push(("vectors", verdict.vectors.iter().map(vector).collect::<Vec<_>>().join(", ")));
     facts.extend(
         verdict
             .switches

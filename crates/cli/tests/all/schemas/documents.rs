@@ -205,7 +205,28 @@ fn of_flaws() -> Vec<(&'static str, Value)> {
     ];
     let page = page.document("FlawPage", "What sidestep flaws show found.", &members);
     let census = of_type::<::flaws::Population>("FlawCensus", |_| vec![version()]);
-    vec![("flaws", judged), ("flaws-list", index), ("flaws-show", page), ("flaws-census", census)]
+    let mut vectors = Parts::new();
+    let members = vec![
+        version(),
+        ("machine", "Which machine.", vectors.of::<machine::Identity>()),
+        ("vectors", "What is open of each flaw.", vectors.of::<::flaws::VectorTable>()),
+    ];
+    let vectors = vectors.document("FlawVectors", "What sidestep flaws --vectors found.", &members);
+    let mut advice = Parts::new();
+    let members = vec![
+        version(),
+        ("machine", "Which machine.", advice.of::<machine::Identity>()),
+        ("advice", "The words for a use, and what they leave open.", advice.of::<::flaws::Advice>()),
+    ];
+    let advice = advice.document("FlawAdvice", "What sidestep flaws --for found.", &members);
+    vec![
+        ("flaws", judged),
+        ("flaws-list", index),
+        ("flaws-show", page),
+        ("flaws-census", census),
+        ("flaws-vectors", vectors),
+        ("flaws-for", advice),
+    ]
 }
 
 fn of_models() -> Vec<(&'static str, Value)> {

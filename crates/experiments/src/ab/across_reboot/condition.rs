@@ -2,12 +2,9 @@
 
 use std::fmt;
 
+use machine::{BootWord, boot_words, same_option};
 use serde::{Deserialize, Serialize};
 use stats::Arm;
-
-/// From this word on the command line belongs to the first program, not to the kernel.
-/// Source: Linux, Documentation/admin-guide/kernel-parameters.rst.
-const END_OF_KERNEL_WORDS: &str = "--";
 
 /// One word of the kernel's command line: `nosmt`, or `mitigations=off`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,27 +77,19 @@ impl fmt::Display for Word {
 }
 
 impl Word {
-    /// A word as the kernel splits it.
-    pub fn of(text: &str) -> Self {
-        match text.split_once('=') {
-            Some((key, value)) => Self { key: key.to_owned(), value: Some(value.to_owned()) },
-            None => Self { key: text.to_owned(), value: None },
-        }
+    fn of(word: BootWord) -> Self {
+        Self { key: word.name.to_owned(), value: word.value.map(str::to_owned) }
     }
 
     /// Typed by a user: nothing that would have to be quoted for the kernel.
     fn parse(text: &str) -> Result<Self, ConditionError> {
         let is_plain = |c: char| c.is_ascii_graphic() && !"\"'`\\!".contains(c);
-        let word = Self::of(text);
-        if word.key.is_empty() || text == END_OF_KERNEL_WORDS || !text.chars().all(is_plain) {
-            return Err(ConditionError::NoWord(text.to_owned()));
-        }
-        Ok(word)
+        let mut words = boot_words(text).filter(|word| !word.name.is_empty() && text.chars().all(is_plain));
+        words.next().map(Self::of).ok_or_else(|| ConditionError::NoWord(text.to_owned()))
     }
 
-    /// The kernel takes a dash and an underscore in a name for the same. Source: Linux, kernel/params.c, `parameq`.
     fn same_key(&self, other: &Self) -> bool {
-        self.key.replace('-', "_") == other.key.replace('-', "_")
+        same_option(&self.key, &other.key)
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -111,21 +100,6 @@ impl Word {
     fn forbids(&self, other: &Self) -> bool {
         self.same_key(other) && (self.value.is_none() || self.value == other.value)
     }
-}
-
-/// The words that the kernel reads: split at blanks outside double quotes, up to `--`.
-pub fn kernel_words(command_line: &str) -> Vec<Word> {
-    let mut words = vec![String::new()];
-    let mut is_quoted = false;
-    for c in command_line.chars() {
-        match c {
-            '"' => is_quoted = !is_quoted,
-            c if c.is_whitespace() && !is_quoted => words.push(String::new()),
-            c => words.last_mut().expect("there is always a word").push(c),
-        }
-    }
-    let words = words.into_iter().filter(|word| !word.is_empty());
-    words.take_while(|word| word != END_OF_KERNEL_WORDS).map(|word| Word::of(&word)).collect()
 }
 
 impl Condition {
@@ -150,7 +124,7 @@ impl Condition {
 
     /// How a command line departs from this.
     pub fn departure(&self, command_line: &str) -> Departure {
-        let have = kernel_words(command_line);
+        let have: Vec<Word> = boot_words(command_line).map(Word::of).collect();
         let mut found = Departure::default();
         for word in &self.present {
             if !have.iter().any(|other| other.same(word)) {
@@ -250,7 +224,7 @@ impl Conditions {
     pub fn remainder(&self, command_line: &str) -> String {
         let decided: Vec<&Word> =
             [&self.a, &self.b].into_iter().flat_map(|arm| arm.present.iter().chain(&arm.absent)).collect();
-        let left = kernel_words(command_line);
+        let left: Vec<Word> = boot_words(command_line).map(Word::of).collect();
         let left = left.iter().filter(|word| !decided.iter().any(|own| own.same_key(word)));
         left.map(Word::to_string).collect::<Vec<_>>().join(" ")
     }

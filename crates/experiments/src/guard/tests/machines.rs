@@ -177,6 +177,8 @@ fn a_workaround_that_only_registers_show_is_a_fact_for_whoever_can_read_them() {
             special: None,
             evidence: Evidence { registers, ..Evidence::default() },
             disagreements: Vec::new(),
+            cause: None,
+            vectors: [].into(),
             switches: Vec::new(),
             fix: None,
             costs: Vec::new(),

@@ -125,10 +125,7 @@ fn remedies_are_those_of_the_architecture() {
     let mut guest = FlawEvidence { hypervisor: Some("KVM".into()), ..machine(&[N1]) };
     with_file(&mut guest, "spec_store_bypass", "Vulnerable");
     let fix = of(&catalogue(), &guest, "ssb").fix.unwrap_or_default();
-    assert_eq!(
-        fix,
-        "have the hypervisor expose the mitigation's CPU feature, with the host's firmware updated"
-    );
+    assert_eq!(fix, "have the hypervisor expose ssbs, with the host's firmware updated");
     let on_x86 = switches(&of(&catalogue(), &machine_of("GenuineIntel", 6, 0x55, 7), "ssb"));
     assert!(!on_x86.contains("ssbd=force-on"), "{on_x86}");
 }

@@ -285,19 +285,12 @@ const FIXES: &[FixCase] = &[
     ("meltdown", "meltdown", "Vulnerable", "nopti nosmt", None, 2, Some("boot without nopti")),
     ("mds", "mds", "Vulnerable; SMT vulnerable", "mds=off", None, 2, Some("boot without mds=off")),
     ("mds", "mds", SMT, "", None, 2, Some("nosmt")),
-    // Nobody's threads share a core there: it is not the siblings that leave it open.
-    ("mds", "mds", SMT, "", None, 1, Some("mds=full")),
+    // Nobody's threads share a core there: it is not the siblings that leave it open, and the default is no fix.
+    ("mds", "mds", SMT, "", None, 1, None),
     ("mds", "mds", "Mitigation: Clear CPU buffers; SMT disabled", "", None, 2, None),
     ("srso", "spec_rstack_overflow", "Vulnerable, no microcode", "", None, 2, Some("update the microcode")),
-    (
-        "retbleed",
-        "retbleed",
-        "Vulnerable",
-        "",
-        Some("KVM"),
-        2,
-        Some("have the hypervisor expose the mitigation's CPU feature, with the host's microcode updated"),
-    ),
+    // Whose CPU it is decides what the kernel could use: unknown here, and no reason to ask the hypervisor.
+    ("retbleed", "retbleed", "Vulnerable", "", Some("KVM"), 2, None),
     (
         "ssb",
         "spec_store_bypass",

@@ -1,12 +1,13 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
-use flaws::{Catalogue, Flaw, Population, PopulationRow};
+use flaws::{Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, VectorTable};
 use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine, Simulation};
 use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
-    BetweenRuns, ClockCheck, ClockCost, ClockVerdict, Record, Resolution, Selftest, SocketGate, Sockets,
+    AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
+    Selftest, SocketGate, Sockets, VectorState,
 };
 use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
@@ -235,6 +236,57 @@ text = "up to 50 % in programs that gather"
 source = "Intel, 2023"
 "#;
 
+/// A guest that excludes guests, on a kernel that contradicts its table.
+fn vectors() -> VectorTable {
+    use AttackVector::{CrossThread, GuestGuest, GuestHost, UserKernel, UserUser};
+    let row = |id: &str, vectors: &[(AttackVector, VectorState)], differences: &[&str]| FlawVerdict {
+        id: id.to_owned(),
+        vectors: vectors.iter().copied().collect(),
+        disagreements: differences.iter().map(|text| (*text).to_owned()).collect(),
+        ..FlawVerdict::default()
+    };
+    let difference =
+        "by the kernel's own table it is mitigated for user_kernel, the kernel says \"BHI: Vulnerable\"";
+    VectorTable {
+        excluded: vec![GuestHost, GuestGuest],
+        refused: vec!["no_user".to_owned()],
+        unsupported: None,
+        flaws: vec![
+            row(
+                "spectre-bhi",
+                &[(UserKernel, VectorState::Open), (GuestHost, VectorState::OffByChoice)],
+                &[difference],
+            ),
+            row("mds", &[(UserKernel, VectorState::Closed), (CrossThread, VectorState::Unknown)], &[]),
+            row("spectre-v2-user", &[(UserUser, VectorState::OnRequest)], &[]),
+        ],
+    }
+}
+
+/// Words that leave two flaws open.
+fn advice() -> Advice {
+    let excluded = |vector: AttackVector, flaws: &[&str]| ExcludedVector {
+        vector,
+        exposes: vector.exposes().to_owned(),
+        flaws: flaws.iter().map(|id| (*id).to_owned()).collect(),
+    };
+    Advice {
+        purpose: Purpose::VmHost,
+        words: "mitigations=auto,no_user_kernel,no_user_user".to_owned(),
+        unsupported: Some(
+            "Linux 6.12.1 is older than 6.17, the first with attack vectors, and refuses words for them"
+                .to_owned(),
+        ),
+        excluded: vec![
+            excluded(AttackVector::UserKernel, &["meltdown", "spectre-v1"]),
+            excluded(AttackVector::UserUser, &[]),
+        ],
+        still_open: [("retbleed".to_owned(), Some("retbleed=stuff".to_owned())), ("its".to_owned(), None)]
+            .into(),
+        smt_off_for: vec!["mds".to_owned(), "taa".to_owned()],
+    }
+}
+
 fn of_flaws() -> Vec<(&'static str, Page)> {
     let catalogue = Catalogue::parse(&[("gds.toml", FLAW)]).expect("an entry");
     let flaw: &Flaw = &catalogue.flaws[0];
@@ -259,7 +311,10 @@ fn of_flaws() -> Vec<(&'static str, Page)> {
         unreadable: Vec::new(),
         unreadable_count: 1,
     };
+    let machine = sample_machine(2);
     vec![
+        ("flaw-vectors", report::flaw_vectors_page(&machine, &vectors())),
+        ("flaw-purpose", report::flaw_purpose_page(&machine, &advice())),
         ("flaws-index", report::flaw_index_page(&[flaw])),
         ("flaw", report::flaw_page(flaw, of("gds"))),
         ("flaw-not-here", report::flaw_page(flaw, of("meltdown"))),

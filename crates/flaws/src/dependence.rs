@@ -1,0 +1,97 @@
+//! What a mitigation of the kernel depends on: words, options of its configuration, flags, attack vectors. Data of an entry.
+//!
+//! Source of the vectors and of SMT: Linux 6.17, Documentation/admin-guide/hw-vuln/attack_vector_controls.rst.
+
+use std::collections::BTreeMap;
+
+use record::AttackVector;
+use serde::{Deserialize, Serialize};
+
+/// Options without which a kernel of x86 has no mitigation at all; the second is the name before Linux 6.10.
+pub(crate) const ANY_MITIGATION: [&str; 2] = ["CONFIG_CPU_MITIGATIONS", "CONFIG_SPECULATION_MITIGATIONS"];
+/// What makes the kernel leave a mitigation off, and what it depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Causes {
+    /// Words of the command line that switch it off or weaken it, of options that it depends on too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub off_words: Vec<String>,
+    /// Option of the kernel's configuration that decides whether it is on by default; a word of the command line goes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_default: Option<String>,
+    /// Options without which the kernel has no code for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_code: Vec<String>,
+    /// Flags of /proc/cpuinfo of which the kernel needs one to mitigate it by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_flags: Vec<String>,
+    /// Vendors of CPUs for which that is so; all where empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_flags_of: Vec<String>,
+    /// What mitigates it without such a flag, by software alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub software: Vec<Software>,
+    /// Its attack vectors by the kernel's table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vectors: Vec<AttackVector>,
+    /// `mitigations=auto,nosmt` switches SMT off unless the CPU offers one of these flags. None where it never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt_off_unless: Option<Vec<String>>,
+    /// The vectors by which the kernel's code decides, where these are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector_code: Option<VectorCode>,
+    /// The kernel mitigates each vector for itself: an excluded one is open though another is on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub taken_apart: bool,
+    /// Texts of the kernel that leave some of the vectors open and close the others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub open: BTreeMap<String, Vec<AttackVector>>,
+}
+
+/// A mitigation by software that the kernel does not choose by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Software {
+    /// The word of the command line.
+    pub word: String,
+    /// Vendors of CPUs for which the kernel takes it.
+    pub vendors: Vec<String>,
+    /// Options of the kernel's configuration that it requires.
+    pub kernel_options: Vec<String>,
+    /// Vulnerability file that must hold a text, and the text.
+    pub with: [String; 2],
+    /// Who says so.
+    pub source: String,
+}
+
+impl Causes {
+    /// True of an entry that says nothing of causes.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The vectors by which the kernel's code decides.
+    pub(crate) fn deciding(&self) -> &[AttackVector] {
+        self.vector_code.as_ref().map_or(&self.vectors, |code| &code.any_of)
+    }
+
+    /// The options of the kernel's configuration that it names.
+    pub(crate) fn kernel_options(&self) -> impl Iterator<Item = &str> {
+        let of_software = self.software.iter().flat_map(|software| &software.kernel_options);
+        let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_software).map(String::as_str);
+        own.chain(ANY_MITIGATION).chain(["CONFIG_KVM"])
+    }
+}
+
+/// The vectors by which the kernel's code decides, where these are not those of its table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct VectorCode {
+    /// It is mitigated while one of these is on.
+    pub any_of: Vec<AttackVector>,
+    /// Who says so, with the releases.
+    pub source: String,
+}
