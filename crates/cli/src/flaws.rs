@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, catalogue, unmet};
+use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, NamedReport, Population, catalogue, unmet};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::{Cpuid, FlawSources, Root, live};
@@ -52,7 +52,8 @@ pub(crate) struct FlawArguments {
 pub(crate) struct JudgedArguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
+    /// Judge instead what was pasted of machines (lscpu, lscpu -J, /proc/cpuinfo, vulnerability files with their paths): files,
+    /// folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
     /// Ask only the kernel and the registers, and measure nothing
@@ -116,7 +117,10 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven,
         "gate": gate, "evidence": examined.evidence,
     });
-    let page = report::flaws_page(&examined.machine, &verdicts, &uneven, judged.all);
+    let mut page = report::flaws_page(&examined.machine, &verdicts, &uneven, judged.all);
+    if let Some(path) = &arguments.expect {
+        page = report::against_baseline(page, &gate, &path.to_string_lossy());
+    }
     arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {
@@ -133,10 +137,9 @@ fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) 
     Outcome::judged(global, fails || (global.strict && is_on_request), is_on_request || is_unknown)
 }
 
-/// Counts over reports of many machines.
-fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    let catalogue = catalogue();
-    let mut census = Census::new(&catalogue);
+/// Counts over the reports that were given.
+fn count(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Population> {
+    let mut census = Census::new(catalogue);
     for path in &judged.lscpu {
         host::each_text(path, &mut |name, text| census.take(name, text))?;
     }
@@ -145,8 +148,16 @@ fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::R
         output::complain(&format!("{}: {}; left out", unreadable.name, unreadable.reason));
     }
     if counts.reports == 0 {
-        anyhow::bail!("no report of lscpu was found; give its output as files, folders or tarballs");
+        anyhow::bail!(
+            "no report of a machine was found; give the output of lscpu, or /proc/cpuinfo, as files, folders or tarballs"
+        );
     }
+    Ok(counts)
+}
+
+/// Counts over reports of many machines.
+fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    let counts = count(judged, &catalogue())?;
     let mut document = serde_json::to_value(&counts)?;
     document["schema"] = SCHEMA.into();
     let page = report::population_page(&counts, judged.all);
@@ -173,11 +184,26 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let catalogue = catalogue();
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
+    if !judged.lscpu.is_empty() {
+        return show_reports(&count(judged, &alone)?, flaw, forms, global);
+    }
     let examined = Examined::of(judged, &alone, global)?;
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
     forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
+    Ok(Outcome::Done)
+}
+
+/// One flaw in one report, as in a machine; in several, a row for each.
+fn show_reports(counts: &Population, flaw: &Flaw, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    if let [NamedReport { verdict: Some(verdict), .. }] = counts.named.as_slice() {
+        let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
+        forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
+    } else {
+        let document = json!({ "schema": SCHEMA, "flaw": flaw, "reports": counts.named });
+        forms.print(&report::flaw_reports_page(flaw, counts), &document, global)?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -12,6 +12,7 @@ mod gate;
 mod judge;
 mod kernel;
 mod lscpu;
+mod pasted;
 mod population;
 mod presence;
 mod registers;
@@ -27,6 +28,6 @@ pub use entry::{
 pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
-pub use population::{Census, Population, PopulationRow, Unreadable};
+pub use population::{Census, NamedReport, Population, PopulationRow, Unreadable};
 pub use registers::uneven;
 pub use wording::{SysfsStatus, sysfs_status};

@@ -1,6 +1,6 @@
 //! Flaws: the verdicts on one machine, one flaw explained, the catalogue, and counts over many machines.
 
-use flaws::{Flaw, Population, SubState};
+use flaws::{Flaw, GateReason, NamedReport, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 use stats::Order;
@@ -8,12 +8,14 @@ use stats::Order;
 use super::machine::headline;
 use crate::naming::word;
 use crate::number::{first_few, joined};
-use crate::page::{Page, Section, Statement, Table, Tone};
+use crate::page::{Page, Rows, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
 const FLAWS_FIRST: usize = 7;
 /// Flaws that the answer names.
 const NAMED: usize = 3;
+/// Reports on a first screen.
+const REPORTS_FIRST: usize = 7;
 /// CPU signatures that are named of many machines.
 const SIGNATURES: usize = 8;
 
@@ -29,6 +31,21 @@ pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], uneven: &[String]
         about: vec![counts(verdicts)],
         ..Page::default()
     }
+}
+
+/// The page with what got worse than in a baseline, whose name is `baseline`.
+pub fn against_baseline(mut page: Page, worse: &[GateReason], baseline: &str) -> Page {
+    let ids: Vec<&str> = worse.iter().map(|reason| reason.id.as_str()).collect();
+    let are = if ids.len() == 1 { "is" } else { "are" };
+    let worse = format!("{} {are} worse than in {baseline}", counted(ids.len(), "flaw"));
+    page.because.insert(
+        0,
+        match ids.as_slice() {
+            [] => Statement::good(format!("no flaw is worse than in {baseline}")),
+            ids => Statement::look(format!("{worse}: {}", first_few(ids, NAMED))),
+        },
+    );
+    page
 }
 
 /// The worst first: what is not protected, else what only programs that ask get, else what is unknown.
@@ -232,19 +249,51 @@ pub fn population_page(counts: &Population, all: bool) -> Page {
     let most = common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}"));
     let kinds = counted(common.len(), "CPU signature");
     let signatures = format!("{kinds} (family-model-stepping), most often {}", joined(most, ", "));
-    let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
-    let doubts = [
-        (unreadable, format!("{} not readable as a report of lscpu", counted(unreadable, "text"))),
-        (ineffective, format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"))),
-    ];
-    let doubts = doubts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| Statement::doubt(text));
+    let active = format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"));
+    let doubts = unreadable(counts).into_iter().chain((ineffective > 0).then(|| Statement::doubt(active)));
+    let reports = reports(counts)
+        .word("CPU", |report| &report.signature)
+        .prose("not fully protected", |report| Some(joined(report.open.iter().cloned(), ", ")))
+        .number(("unknown", 1), |report| report.unknown);
     Page {
-        subject: format!("{} of lscpu", counted(counts.reports, "report")),
+        subject: subject(counts),
         because: [Statement::faint(signatures)].into_iter().chain(doubts).collect(),
-        sections: vec![Section::new("population", "").table(population(counts, all))],
+        sections: vec![
+            Section::new("population", "").table(population(counts, all)),
+            Section::new("reports", "Reports").table(reports.table()),
+        ],
         ..Page::default()
     }
+}
+
+/// One flaw in several reports.
+pub fn flaw_reports_page(flaw: &Flaw, counts: &Population) -> Page {
+    let verdict = |report: &NamedReport| report.verdict.clone();
+    let table = reports(counts)
+        .word("CPU", |report| &report.signature)
+        .word("affected", move |report| verdict(report).map(|verdict| word(&verdict.affected)))
+        .word("state", move |report| {
+            verdict(report).map(|verdict| (tone(verdict.protected), verdict.protected.name()))
+        })
+        .prose("because", move |report| verdict(report).map(|verdict| verdict.because));
+    Page {
+        subject: format!("{}: {}; {}", flaw.id, flaw.title, subject(counts)),
+        because: unreadable(counts).into_iter().collect(),
+        sections: vec![Section::new("reports", "").table(table.table())],
+        ..Page::default()
+    }
+}
+
+fn subject(counts: &Population) -> String {
+    counted(counts.reports, "report")
+}
+
+fn unreadable(counts: &Population) -> Option<Statement> {
+    let count = counts.unreadable_count;
+    (count > 0).then(|| {
+        Statement::doubt(format!("{} not readable as a report of a machine", counted(count, "text")))
+    })
 }
 
 fn population(counts: &Population, all: bool) -> Table {
@@ -258,4 +307,9 @@ fn population(counts: &Population, all: bool) -> Table {
         .number(("unknown", 3), |row| row.protection_unknown)
         .number(("may be affected", 4), |row| row.unknown)
         .table()
+}
+
+/// The reports, as far as they are named.
+fn reports(counts: &Population) -> Rows<&NamedReport> {
+    Table::of("reports", &counts.named).word("report", |report| &report.name).first(REPORTS_FIRST)
 }
