@@ -91,7 +91,10 @@ pub(crate) enum FlawCommand {
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
-        None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, &arguments.forms, global),
+        None if !arguments.judged.lscpu.is_empty() => {
+            let counts = count(&arguments.judged, &catalogue())?;
+            census(&counts, arguments.judged.all, &arguments.forms, global)
+        }
         None => judge(arguments, global),
         Some(FlawCommand::List { words, forms }) => list(words, forms, global),
         Some(FlawCommand::Show { name, judged, forms }) => show(name, judged, forms, global),
@@ -155,13 +158,11 @@ fn count(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Popu
     Ok(counts)
 }
 
-/// Counts over reports of many machines.
-fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    let counts = count(judged, &catalogue())?;
-    let mut document = serde_json::to_value(&counts)?;
+/// Prints what was counted over the reports.
+fn census(counts: &Population, all: bool, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    let mut document = serde_json::to_value(counts)?;
     document["schema"] = SCHEMA.into();
-    let page = report::population_page(&counts, judged.all);
-    forms.print(&page, &document, global)?;
+    forms.print(&report::population_page(counts, all), &document, global)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
@@ -185,25 +186,21 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
     if !judged.lscpu.is_empty() {
-        return show_reports(&count(judged, &alone)?, flaw, forms, global);
+        let counts = count(judged, &alone)?;
+        if let [NamedReport { verdict: Some(verdict), .. }] = counts.named.as_slice() {
+            return show_one(flaw, verdict, forms, global);
+        }
+        return census(&counts, true, forms, global);
     }
     let examined = Examined::of(judged, &alone, global)?;
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
-    let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-    forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
-    Ok(Outcome::Done)
+    show_one(flaw, verdict, forms, global)
 }
 
-/// One flaw in one report, as in a machine; in several, a row for each.
-fn show_reports(counts: &Population, flaw: &Flaw, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    if let [NamedReport { verdict: Some(verdict), .. }] = counts.named.as_slice() {
-        let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-        forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
-    } else {
-        let document = json!({ "schema": SCHEMA, "flaw": flaw, "reports": counts.named });
-        forms.print(&report::flaw_reports_page(flaw, counts), &document, global)?;
-    }
+fn show_one(flaw: &Flaw, verdict: &FlawVerdict, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
+    forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
     Ok(Outcome::Done)
 }
 

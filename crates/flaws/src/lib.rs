@@ -12,6 +12,8 @@ mod gate;
 mod judge;
 mod kernel;
 mod lscpu;
+#[cfg(test)]
+mod lscpu_test;
 mod pasted;
 mod population;
 mod presence;

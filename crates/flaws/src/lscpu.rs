@@ -49,10 +49,8 @@ type Fields = BTreeMap<&'static str, String>;
 /// A report in the making.
 #[derive(Debug, Default)]
 struct Draft {
-    /// Kinds of CPUs that lscpu names; what it says of the whole machine stands with the first.
-    lscpu: Vec<Fields>,
-    /// Kinds of CPUs of /proc/cpuinfo.
-    cpuinfo: Vec<Fields>,
+    /// Kinds of CPUs by form: of lscpu, where what is said of the whole machine stands with the first, and of /proc/cpuinfo.
+    units: [Vec<Fields>; 2],
     processors: BTreeSet<String>,
     vulnerabilities: BTreeMap<String, String>,
     torn: BTreeSet<String>,
@@ -70,16 +68,16 @@ impl Report {
             }
             let last = drafts.last_mut().expect("one is there from the beginning");
             last.take(pair);
-            let kinds = last.cpuinfo.len().max(last.lscpu.len());
-            if drafts.len() > REPORTS_MAX || kinds > KINDS_MAX {
+            if last.fields().count() > KINDS_MAX || drafts.len() > REPORTS_MAX {
                 return vec![Err(ReportError::TooMany)];
             }
         }
         // A single word, as other programs say one of the architecture, is no machine beside one.
-        let said =
-            |draft: &Draft| draft.vulnerabilities.len() + draft.fields().map(Fields::len).sum::<usize>();
-        if drafts.iter().any(|draft| said(draft) > 1) {
-            drafts.retain(|draft| said(draft) > 1);
+        let is_one = |draft: &Draft| {
+            !draft.vulnerabilities.is_empty() || draft.fields().map(Fields::len).sum::<usize>() > 1
+        };
+        if drafts.iter().any(is_one) {
+            drafts.retain(is_one);
         }
         drafts.into_iter().map(Draft::report).collect()
     }
@@ -106,54 +104,53 @@ impl Draft {
             Key::Field("processor", _) => return self.processors.contains(value).then(Self::default),
             &Key::Field(field, form) => (field, form),
         };
-        let has = |units: &[Fields]| units.iter().any(|unit| unit.contains_key(field));
-        if form == Form::Lscpu && ONCE.contains(&field) && has(&self.lscpu) {
+        let has = |unit: &Fields| unit.contains_key(field);
+        if form == Form::Lscpu && ONCE.contains(&field) && self.units[0].iter().any(has) {
             return Some(Self::default());
         }
-        let (this, other) = match form {
-            Form::Lscpu => (&mut self.lscpu, &self.cpuinfo),
-            Form::Cpuinfo => (&mut self.cpuinfo, &self.lscpu),
-        };
+        let other = &self.units[1 - form as usize];
         let is_same = |unit: &Fields| unit.get(field).is_none_or(|other| other == value);
         if !NAMING.contains(&field) || other.is_empty() || other.iter().any(is_same) {
             return None;
         }
         // What this form has said so far is of the machine that it names now.
         let mut next = Self::default();
-        match form {
-            Form::Lscpu => next.lscpu = std::mem::take(this),
-            Form::Cpuinfo => next.cpuinfo = std::mem::take(this),
-        }
+        next.units[form as usize] = std::mem::take(&mut self.units[form as usize]);
         Some(next)
     }
 
     fn take(&mut self, Pair { key, value, torn }: Pair) {
         self.torn.extend(torn);
-        let (units, field, begins) = match key {
+        let (field, form) = match key {
             Key::Vulnerability(file) => {
                 self.vulnerabilities.entry(file).or_insert(value);
                 return;
             }
-            Key::Field("processor", _) => {
-                self.processors.insert(value);
-                // CPUs that are alike are one kind.
-                if let Some(last) = self.cpuinfo.pop().filter(|last| !self.cpuinfo.contains(last)) {
-                    self.cpuinfo.push(last);
-                }
-                self.cpuinfo.push(Fields::new());
-                return;
-            }
-            Key::Field(field, Form::Lscpu) => (&mut self.lscpu, field, field == "Model name"),
-            Key::Field(field, Form::Cpuinfo) => (&mut self.cpuinfo, field, field == "Vendor ID"),
+            Key::Field(field, form) => (field, form),
+        };
+        let units = &mut self.units[form as usize];
+        let begins = match form {
+            Form::Lscpu => field == "Model name",
+            Form::Cpuinfo => field == "processor" || field == "Vendor ID",
         };
         if units.last().is_none_or(|last| begins && last.contains_key(field)) {
+            // CPUs that are alike are one kind.
+            if let Some(mut last) = units.pop() {
+                last.remove("processor");
+                if !units.contains(&last) {
+                    units.push(last);
+                }
+            }
             units.push(Fields::new());
+        }
+        if field == "processor" {
+            self.processors.insert(value.clone());
         }
         units.last_mut().expect("one was pushed").entry(field).or_insert(value);
     }
 
     fn fields(&self) -> impl Iterator<Item = &Fields> {
-        self.lscpu.iter().chain(&self.cpuinfo)
+        self.units.iter().flatten()
     }
 
     fn get(&self, field: &str) -> Option<&str> {
@@ -194,21 +191,24 @@ impl Draft {
 
     /// Who the CPUs are, each kind once: /proc/cpuinfo knows more than lscpu.
     fn signatures(&self) -> Vec<CpuSignature> {
-        let vendor = self.lscpu.iter().find_map(|unit| unit.get("Vendor ID"));
-        let of = |units: &[Fields]| -> Vec<CpuSignature> {
-            units.iter().filter_map(|unit| signature(unit, vendor)).collect()
+        let [lscpu, cpuinfo] = &self.units;
+        let vendor = lscpu.iter().find_map(|unit| unit.get("Vendor ID"));
+        let of = |units: &[Fields]| {
+            let all = units.iter().filter_map(|unit| signature(unit, vendor));
+            all.fold(Vec::new(), |mut kinds, cpu| {
+                kinds.extend((!kinds.contains(&cpu)).then_some(cpu));
+                kinds
+            })
         };
-        Some(of(&self.cpuinfo)).filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| of(&self.lscpu))
+        Some(of(cpuinfo)).filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| of(lscpu))
     }
 
     fn other_architecture(&self) -> Option<String> {
         let is_other = |name: &&str| OTHER_ARCHITECTURES.iter().any(|other| name.starts_with(other));
-        let by_cpu = || {
-            let is = |(field, begin, _): &&(&str, &str, &str)| {
-                self.cpuinfo.iter().any(|unit| unit.get(field).is_some_and(|value| value.starts_with(begin)))
-            };
-            OTHER_CPUS.iter().find(is).map(|(_, _, architecture)| *architecture)
+        let is = |&&(field, begin, _): &&(&str, &str, &str)| {
+            self.get(field).is_some_and(|value| value.starts_with(begin))
         };
+        let by_cpu = || OTHER_CPUS.iter().find(is).map(|(_, _, architecture)| *architecture);
         self.get("Architecture").filter(is_other).or_else(by_cpu).map(str::to_owned)
     }
 

@@ -1,7 +1,7 @@
 //! Texts that people paste, as one list of keys and values: lscpu in any language, as text or JSON, wrapped, quoted or without colons;
 //! /proc/cpuinfo; files of vulnerabilities with their paths.
 //!
-//! A line is told by its key. A line without one goes on with the value before it, as terminals wrap wherever they end.
+//! A line is known by its key. A line without one goes on with the value before it, as terminals wrap wherever they end.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -17,29 +17,8 @@ pub(crate) const OTHER_ARCHITECTURES: [&str; 10] =
 /// The names of x86 itself.
 const X86_ARCHITECTURES: [&str; 4] = ["x86_64", "i386", "i586", "i686"];
 /// The keys that bear on flaws, in every language of util-linux 2.38.1 and after (message catalogues, msgid in English): a paragraph
-/// each, English first.
-const LSCPU_KEYS: &str = include_str!("lscpu-keys.txt");
-/// Keys of /proc/cpuinfo, and the key of lscpu that means the same. Linux, arch/*/kernel/cpu/proc.c and the like.
-const CPUINFO_KEYS: [(&str, &str); 18] = [
-    ("processor", "processor"),
-    ("vendor_id", "Vendor ID"),
-    ("cpu family", "CPU family"),
-    ("model", "Model"),
-    ("model name", "Model name"),
-    ("stepping", "Stepping"),
-    ("microcode", "Microcode version"),
-    ("flags", "Flags"),
-    ("Features", "Flags"),
-    ("bugs", "bugs"),
-    ("siblings", "siblings"),
-    ("cpu cores", "cpu cores"),
-    ("CPU implementer", "CPU implementer"),
-    ("CPU variant", "CPU variant"),
-    ("CPU part", "CPU part"),
-    ("CPU revision", "CPU revision"),
-    ("isa", "isa"),
-    ("cpu", "cpu"),
-];
+/// each, English first, and behind `=` those of /proc/cpuinfo that mean the same. Linux, arch/*/kernel/cpu/proc.c and the like.
+const KEYS: &str = include_str!("lscpu-keys.txt");
 /// Colons of a line behind which its key is looked for: the name of a host or the time of a log may stand before it.
 const COLONS_MAX: usize = 6;
 /// Words of the longest key: `CPU dynamic MHz` and the like have fewer.
@@ -83,60 +62,29 @@ struct Open<'t> {
     more: Vec<&'t str>,
 }
 
-static KEYS: LazyLock<HashMap<&'static str, (&'static str, Form)>> = LazyLock::new(|| {
-    let paragraphs = LSCPU_KEYS.split("\n\n").filter_map(|names| Some((names.lines().next()?, names)));
-    let lscpu = paragraphs.flat_map(|(english, names)| names.lines().map(move |name| (name, english)));
-    // The first that has a name keeps it: "Modell" is the model in one language and its name in another.
+/// The keys by all their names. The first that has a name keeps it: "Modell" is the model in one language and its name in another.
+static BY_NAME: LazyLock<HashMap<&'static str, Key>> = LazyLock::new(|| {
     let mut keys = HashMap::new();
-    for (form, (name, english)) in lscpu
-        .map(|pair| (Form::Lscpu, pair))
-        .chain(CPUINFO_KEYS.into_iter().map(|pair| (Form::Cpuinfo, pair)))
-    {
-        keys.entry(name).or_insert((english, form));
+    for names in KEYS.split("\n\n") {
+        let english = names.lines().next().unwrap_or(names);
+        for name in names.lines() {
+            let of_cpuinfo = name.strip_prefix('=').map(|name| (name, Form::Cpuinfo));
+            let (name, form) = of_cpuinfo.unwrap_or((name, Form::Lscpu));
+            keys.entry(name).or_insert(Key::Field(english, form));
+        }
     }
     keys
 });
 
-/// All pairs of a text in their order; `files` are the names of vulnerability files that the catalogue knows.
+/// All pairs of a text in their order, those of JSON last; `files` are the names of vulnerability files that the catalogue knows.
 pub(crate) fn pairs(text: &str, files: &BTreeSet<&str>) -> Vec<Pair> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("\"field\"") {
-        found.extend(of_lines(&rest[..at], files));
-        rest = &rest[at + "\"field\"".len()..];
-        let read = |rest| {
-            let (field, rest) = json_string(rest)?;
-            let data = rest.trim_start_matches(is_between).strip_prefix("\"data\"")?;
-            let (data, rest) = json_string(data)?;
-            Some((field, data, rest))
-        };
-        let Some((field, data, after)) = read(rest) else { continue };
-        let value = data.trim();
-        if let Some(key) = key(&field, files).or_else(|| key_by_value(value)) {
-            found.push(Open { key, line: value, start: 0, more: Vec::new() }.close());
-        }
-        rest = after;
+    let pieces: Vec<&str> = if text.contains("\"field\"") { text.split('"').collect() } else { Vec::new() };
+    let mut lines = text.to_owned();
+    for piece in pieces.windows(7).filter(|piece| piece[0] == "field" && piece[4] == "data") {
+        let row = format!("{}: {}", piece[2].trim_end_matches(':'), piece[6]);
+        lines.extend(["\n", &row.replace(['\r', '\n'], "")]);
     }
-    found.extend(of_lines(rest, files));
-    found
-}
-
-/// What may stand between the strings of JSON, also of JSON that is quoted.
-fn is_between(letter: char) -> bool {
-    letter.is_whitespace() || [':', ',', '>'].contains(&letter)
-}
-
-/// The JSON string that comes next, however a terminal broke its lines, and what follows it.
-fn json_string(text: &str) -> Option<(String, &str)> {
-    let text = text.trim_start_matches(is_between).strip_prefix('"')?;
-    let mut is_escaped = false;
-    let end = text.find(|letter| {
-        let ends = letter == '"' && !is_escaped;
-        is_escaped = letter == '\\' && !is_escaped;
-        ends
-    })?;
-    let string: String = text[..end].lines().collect();
-    Some((serde_json::from_str(&format!("\"{string}\"")).ok()?, &text[end + 1..]))
+    of_lines(&lines, files)
 }
 
 fn of_lines(text: &str, files: &BTreeSet<&str>) -> Vec<Pair> {
@@ -169,11 +117,8 @@ fn keyed(line: &str, files: &BTreeSet<&str>) -> Option<(Key, usize)> {
     let mut begin = 0;
     for (colon, sign) in line.match_indices([':', '：']).take(COLONS_MAX) {
         let end = colon + sign.len();
-        let value = line[end..].trim_matches(is_mark);
-        if let Some(key) = key(&line[begin..colon], files) {
-            return Some((key, value_start(line, end)));
-        }
-        if let Some(key) = key_by_value(value).filter(|_| begin == 0 && !line.contains("BIOS")) {
+        let by_value = || key_by_value(line[end..].trim_matches(is_mark)).filter(|_| !line.contains("BIOS"));
+        if let Some(key) = key(&line[begin..colon], files).or_else(by_value) {
             return Some((key, value_start(line, end)));
         }
         begin = end;
@@ -188,18 +133,16 @@ fn keyed(line: &str, files: &BTreeSet<&str>) -> Option<(Key, usize)> {
     }
     // Without its colon a key is one only if what follows can be its value.
     let start = bare.as_ptr() as usize - line.as_ptr() as usize;
-    let words: Vec<usize> = bare.match_indices(char::is_whitespace).map(|(at, _)| at).collect();
-    let ends = words.iter().copied().filter(|&end| !bare[..end].ends_with(char::is_whitespace));
-    let ends: Vec<usize> = ends.take(KEY_WORDS_MAX).collect();
-    ends.into_iter().rev().find_map(|end| {
+    let is_end = |end: &usize| !bare[..*end].ends_with(char::is_whitespace);
+    let ends = bare.match_indices(char::is_whitespace).map(|(at, _)| at).filter(is_end);
+    ends.take(KEY_WORDS_MAX).collect::<Vec<_>>().into_iter().rev().find_map(|end| {
         let key = key(&bare[..end], files)?;
         let value = bare[end..].trim_matches(is_mark);
         let fits = match &key {
             Key::Vulnerability(_) => sysfs_form(value).is_some(),
-            Key::Field("Vendor ID" | "Architecture" | "Flags", _) => key_by_value(value).is_some(),
-            Key::Field("Model name", _) => true,
-            Key::Field("Stepping" | "Hypervisor vendor", _) => !value.contains(char::is_whitespace),
-            Key::Field(..) => is_number(value),
+            Key::Field(..) => {
+                !value.contains(char::is_whitespace) || key_by_value(value).as_ref() == Some(&key)
+            }
         };
         fits.then(|| (key, value_start(line, start + end)))
     })
@@ -215,23 +158,18 @@ fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || ['|', '*', '`', '•', '#'].contains(&letter)
 }
 
-fn is_number(value: &str) -> bool {
-    let digits = value.strip_prefix("0x").unwrap_or(value);
-    !digits.is_empty() && digits.chars().all(|letter| letter.is_ascii_hexdigit())
-}
-
 /// What a key is, in any language, with the bullet of a list or the words of a log before it.
 fn key(text: &str, files: &BTreeSet<&str>) -> Option<Key> {
     let text = text.trim_matches(is_mark);
     let text = ["- ", "+ "].iter().find_map(|bullet| text.strip_prefix(bullet)).unwrap_or(text);
     let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim().trim_end_matches([':', '：']);
     if let Some((_, name)) = text.rsplit_once("/vulnerabilities/") {
-        let is_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
         let name = name.trim();
-        return (!name.is_empty() && name.chars().all(is_name)).then(|| Key::Vulnerability(name.to_owned()));
+        let is_file = !name.is_empty() && !name.contains(char::is_whitespace);
+        return is_file.then(|| Key::Vulnerability(name.to_owned()));
     }
-    if let Some(&(english, form)) = KEYS.get(text) {
-        return Some(Key::Field(english, form));
+    if let Some(key) = BY_NAME.get(text) {
+        return Some(key.clone());
     }
     let named = text.strip_prefix("Vulnerability ");
     let file = named.unwrap_or(text).to_lowercase().replace(' ', "_");
@@ -282,43 +220,26 @@ impl Open<'_> {
         known.unwrap_or_else(|| joined(plain().max(usize::from(value.is_empty())).min(more.len())))
     }
 
-    /// Words of all lines that hold nothing else. Where a terminal broke all lines at one column, the end of a line is no end of a word;
-    /// where lines differ, words at their ends are torn.
+    /// Words of all lines that hold nothing else. Where no blank parts the end of a line from the next, a terminal may have cut a word
+    /// or lost a blank: the words there are torn.
     fn words(&self) -> (String, Vec<String>) {
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-. \t\r".contains(letter);
-        let more: Vec<&str> =
-            self.more.iter().copied().take_while(|line| line.chars().all(is_word)).collect();
-        let width = |line: &str| line.trim_end_matches('\r').chars().count();
-        let broken = || [self.line].into_iter().chain(more.iter().copied()).take(more.len());
-        let columns = broken().map(width).max().unwrap_or(0);
-        let is_even = more.len() > 1 && broken().all(|line| width(line) + 1 >= columns);
-        let column = width(&self.line[..self.start]);
+        let column = self.line[..self.start].chars().count();
         let (mut text, mut torn) = (self.line[self.start..].trim_end_matches('\r').to_owned(), Vec::new());
-        let mut before = width(self.line);
-        for line in more {
-            let indent = line.chars().take_while(|letter| letter.is_whitespace()).count();
-            let piece = match indent {
-                0 => line,
-                _ if indent >= column => line.char_indices().nth(column).map_or("", |(at, _)| &line[at..]),
-                _ => line.trim_start(),
-            };
-            let piece = piece.trim_end_matches('\r');
-            let is_apart = text.ends_with(' ') || piece.starts_with(' ');
-            let is_sure = is_even && (indent == 0 || indent >= column);
-            if is_apart || is_sure && before < columns {
-                text.push(' ');
-            } else if !is_sure {
-                let last = text.rfind(' ').map_or(0, |at| at + 1);
-                let first = piece.split(' ').next().unwrap_or(piece);
-                torn.extend([text[last..].to_owned(), first.to_owned(), text[last..].to_owned() + first]);
-                text.truncate(last);
-                text.push_str(&piece[first.len()..]);
-                before = width(line);
-                continue;
+        for line in self.more.iter().take_while(|line| line.chars().all(is_word)) {
+            let is_aligned = line.chars().take(column).all(char::is_whitespace);
+            let piece =
+                if is_aligned { line.chars().skip(column).collect() } else { line.trim_start().to_owned() };
+            if !text.ends_with(' ') && !piece.starts_with(' ') {
+                let last = text.split_off(text.rfind(' ').map_or(0, |at| at + 1));
+                let (next, rest) = piece.split_once(' ').unwrap_or((&piece, ""));
+                torn.extend([last.clone() + next, last, next.to_owned()]);
+                text.push_str(rest);
+            } else {
+                text.push_str(&piece);
             }
-            text.push_str(piece);
-            before = width(line);
+            text.truncate(text.trim_end_matches('\r').len());
         }
-        (text.trim().to_owned(), torn)
+        (text, torn)
     }
 }

@@ -48,7 +48,7 @@ impl SysfsStatus {
 /// Reads a text; the entry's own wordings go before the general rule. A text that is not known in full says nothing.
 pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
     let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
-    let said: String = clauses.iter().map(|clause| clause.separator.to_owned() + &clause.row.said).collect();
+    let said: String = clauses.iter().flat_map(|(separator, row)| [*separator, &row.said]).collect();
     by_entry(&said, wordings).unwrap_or_else(|| by_rule(&clauses))
 }
 
@@ -56,9 +56,8 @@ pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
 pub(crate) fn part_status(text: &str, part: &str, wordings: &[Wording]) -> SysfsStatus {
     let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
     let part = squeezed(part);
-    let rest = clauses.iter().find_map(|clause| {
-        let said = clause.row.said.as_str();
-        said.strip_prefix(&part).or((clause.separator == part).then_some(said))
+    let rest = clauses.iter().find_map(|(separator, row)| {
+        row.said.strip_prefix(&part).or((*separator == part).then_some(&row.said))
     });
     let Some(rest) = rest else { return SysfsStatus::NOTHING };
     let general = || self::clauses(rest).map_or(SysfsStatus::NOTHING, |clauses| by_rule(&clauses));
@@ -67,26 +66,19 @@ pub(crate) fn part_status(text: &str, part: &str, wordings: &[Wording]) -> Sysfs
 
 /// The kernel's own spelling of a text that is known in full, whoever dropped colons or broke its lines.
 pub(crate) fn sysfs_form(text: &str) -> Option<String> {
-    let spelled = |clause: &Clause| match clause.separator {
-        "" => clause.row.text.to_owned(),
-        "-" => format!(" - {}", clause.row.text),
-        separator => format!("{separator} {}", clause.row.text),
+    let spelled = |(separator, row): &Clause| match *separator {
+        "" => row.text.to_owned(),
+        "-" => format!(" - {}", row.text),
+        separator => format!("{separator} {}", row.text),
     };
     Some(clauses(text)?.iter().map(spelled).collect())
-}
-
-/// Where in a text a wording stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    First,
-    Later,
-    AfterDash,
 }
 
 /// A wording of the table.
 #[derive(Debug)]
 struct Row {
-    place: Place,
+    /// What it stands behind: `,` stands for a semicolon too; nothing is behind what begins a text.
+    behind: &'static str,
     /// `none`, `same` or a state.
     state: &'static str,
     /// As the kernel spells it.
@@ -97,30 +89,21 @@ struct Row {
     said: String,
 }
 
-/// A wording in a text, behind its separator.
-#[derive(Debug)]
-struct Clause {
-    separator: &'static str,
-    row: &'static Row,
-}
+/// A wording in a text, and the separator before it.
+type Clause = (&'static str, &'static Row);
 
 /// The table, the longest wordings first: one may begin with another.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let lines = include_str!("wordings.txt").lines().filter(|line| !line.starts_with('#'));
-    let mut rows: Vec<Row> = lines.filter_map(row).collect();
+    let mut rows: Vec<Row> = include_str!("wordings.txt").lines().filter_map(row).collect();
     rows.sort_by_key(|row| Reverse(row.squeezed.len()));
     rows
 });
 
 fn row(line: &'static str) -> Option<Row> {
-    let (state, text) = line.split_once(' ')?;
+    let (state, text) = line.split_once(' ').filter(|(state, _)| *state != "#")?;
     let (text, said) = text.split_once(" = ").unwrap_or((text, text));
-    let (place, state) = match (state.strip_prefix(','), state.strip_prefix('-')) {
-        (Some(state), _) => (Place::Later, state),
-        (_, Some(state)) => (Place::AfterDash, state),
-        _ => (Place::First, state),
-    };
-    Some(Row { place, state, text: text.trim(), squeezed: squeezed(text), said: squeezed(said) })
+    let (behind, state) = state.split_at(usize::from(state.starts_with([',', '-'])));
+    Some(Row { behind, state, text: text.trim(), squeezed: squeezed(text), said: squeezed(said) })
 }
 
 /// The one form of all spellings: small letters without blanks, which a broken line adds and loses, and without colons. Of a text
@@ -133,26 +116,19 @@ fn squeezed(text: &str) -> String {
 
 /// The wordings that a text is made of, first to last; `None` if one of them is not known.
 fn clauses(text: &str) -> Option<Vec<Clause>> {
-    if text.len() > TEXT_BYTES_MAX {
-        return None;
-    }
-    let text = squeezed(text);
+    let text = squeezed((text.len() <= TEXT_BYTES_MAX).then_some(text)?);
     let (mut rest, mut found) = (text.as_str(), Vec::new());
     while !rest.is_empty() || found.is_empty() {
-        let (place, separator) = match rest.chars().next()? {
-            _ if found.is_empty() => (Place::First, ""),
-            ',' => (Place::Later, ","),
-            ';' => (Place::Later, ";"),
-            '-' => (Place::AfterDash, "-"),
-            _ => return None,
-        };
+        let separator = [",", ";", "-"].into_iter().find(|separator| rest.starts_with(separator));
+        let separator = if found.is_empty() { "" } else { separator? };
+        let behind = if separator == ";" { "," } else { separator };
         rest = &rest[separator.len()..];
-        let after = |row: &Row| {
-            let after = rest.strip_prefix(&row.squeezed).filter(|_| row.place == place)?;
-            (after.is_empty() || after.starts_with([',', ';', '-'])).then_some(after)
+        let after = |row: &'static Row| {
+            let after = rest.strip_prefix(&row.squeezed).filter(|_| row.behind == behind)?;
+            (after.is_empty() || after.starts_with([',', ';', '-'])).then_some((row, after))
         };
-        let (row, after) = ROWS.iter().find_map(|row| Some((row, after(row)?)))?;
-        found.push(Clause { separator, row });
+        let (row, after) = ROWS.iter().find_map(after)?;
+        found.push((separator, row));
         rest = after;
     }
     Some(found)
@@ -169,7 +145,7 @@ fn by_entry(said: &str, wordings: &[Wording]) -> Option<SysfsStatus> {
 
 /// What the table makes of a text.
 fn by_rule(clauses: &[Clause]) -> SysfsStatus {
-    let Some((Clause { row: first, .. }, later)) = clauses.split_first() else { return SysfsStatus::NOTHING };
+    let Some(((_, first), later)) = clauses.split_first() else { return SysfsStatus::NOTHING };
     let workaround = match first.state {
         "none" => {
             // arm64 cannot say "Not affected" of a CPU that keeps predictions apart but has Spectre-BHB: Linux,
@@ -190,8 +166,7 @@ fn by_rule(clauses: &[Clause]) -> SysfsStatus {
     if !first.said.trim_start_matches("kvm").starts_with("mitigation") {
         return SysfsStatus::affected(workaround, Protection::NotProtected);
     }
-    let is =
-        |state| workaround == WorkaroundState::On && later.iter().any(|clause| clause.row.state == state);
+    let is = |state| workaround == WorkaroundState::On && later.iter().any(|(_, row)| row.state == state);
     if is("partial") {
         return SysfsStatus::affected(WorkaroundState::Partial, Protection::Partly);
     }
@@ -207,6 +182,19 @@ pub(crate) fn protection(state: WorkaroundState) -> Protection {
         WorkaroundState::Off | WorkaroundState::Attempted => Protection::NotProtected,
         WorkaroundState::Unknown => Protection::Unknown,
     }
+}
+
+/// Texts that the table knows: each first wording, and each later one behind three of them.
+#[cfg(test)]
+pub(crate) fn known_texts() -> Vec<String> {
+    let of = |behind| ROWS.iter().filter(move |row| row.behind == behind).map(|row| row.text);
+    let mut texts: Vec<String> = of("").map(str::to_owned).collect();
+    for first in ["Mitigation: Retpolines", "Mitigation: PTE Inversion", "Vulnerable"] {
+        texts.extend(of(",").map(|later| format!("{first}; {later}")));
+        texts.extend(of(",").map(|later| format!("{first}, {later}, RSB filling")));
+        texts.extend(of("-").map(|later| format!("{first}; RSB filling - {later}")));
+    }
+    texts
 }
 
 #[cfg(test)]
@@ -282,6 +270,52 @@ mod tests {
         assert_eq!(sysfs_status(text, &by_request).protected, OnRequest);
         assert_eq!(sysfs_status("Vulnerable: Microcode, no safe RET", &by_request).protected, NotProtected);
         assert_eq!(sysfs_status("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
+    }
+
+    #[test]
+    fn a_text_counts_only_in_full() {
+        for text in [
+            "Mitigation: Retpolines; IBPB: conditional; STIBP: cond",
+            "Mitigation: Retpolines; IBPB: conditional; NEW: disabled",
+            "Mitigation: Clear CPU buffers; SMT vulnerable; and more",
+            "Mitigation: Clear CPU buffers SMT vulnerable",
+            "Mitigation",
+            "Vulnerable: Something new",
+            "Not affected, they say",
+            "; SMT vulnerable",
+        ] {
+            let expected = SysfsStatus { is_unsure: true, ..SysfsStatus::NOTHING };
+            assert_eq!(sysfs_status(text, &[]), expected, "{text}");
+            assert_eq!(part_status(text, "IBPB", &[]), expected, "{text}");
+            assert_eq!(sysfs_form(text), None, "{text}");
+        }
+        assert_eq!(sysfs_status("", &[]), SysfsStatus::NOTHING);
+        // A part that a known text lacks is silence.
+        assert_eq!(part_status("Mitigation: Retpolines; RSB filling", "BHI", &[]), SysfsStatus::NOTHING);
+    }
+
+    #[test]
+    fn hardening_of_system_calls_is_no_mitigation_of_branch_history() {
+        let flaws = crate::catalogue().flaws;
+        let wordings = &flaws.iter().find(|flaw| flaw.id == "spectre-bhi").expect("in the catalogue").wording;
+        let part = |bhi| part_status(&format!("Mitigation: IBRS; BHI: {bhi}"), "BHI", wordings);
+        for (old, new) in [
+            ("Syscall hardening", "Vulnerable"),
+            ("Syscall hardening, KVM: SW loop", "Vulnerable, KVM: SW loop"),
+        ] {
+            assert_eq!(part(old), part(new));
+            assert_eq!(part(old).protected, NotProtected);
+        }
+    }
+
+    #[test]
+    fn every_wording_of_an_entry_occurs_in_the_table() {
+        for flaw in crate::catalogue().flaws {
+            for wording in flaw.wording {
+                let is = |row: &Row| row.said.contains(&squeezed(&wording.contains));
+                assert!(ROWS.iter().any(is), "{}: {}", flaw.id, wording.contains);
+            }
+        }
     }
 
     proptest! {

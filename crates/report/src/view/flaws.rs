@@ -1,6 +1,6 @@
 //! Flaws: the verdicts on one machine, one flaw explained, the catalogue, and counts over many machines.
 
-use flaws::{Flaw, GateReason, NamedReport, Population, SubState};
+use flaws::{Flaw, GateReason, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 use stats::Order;
@@ -8,7 +8,7 @@ use stats::Order;
 use super::machine::headline;
 use crate::naming::word;
 use crate::number::{first_few, joined};
-use crate::page::{Page, Rows, Section, Statement, Table, Tone};
+use crate::page::{Page, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
 const FLAWS_FIRST: usize = 7;
@@ -249,15 +249,21 @@ pub fn population_page(counts: &Population, all: bool) -> Page {
     let most = common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}"));
     let kinds = counted(common.len(), "CPU signature");
     let signatures = format!("{kinds} (family-model-stepping), most often {}", joined(most, ", "));
+    let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
-    let active = format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"));
-    let doubts = unreadable(counts).into_iter().chain((ineffective > 0).then(|| Statement::doubt(active)));
-    let reports = reports(counts)
+    let doubts = [
+        (unreadable, format!("{} not readable as a report of a machine", counted(unreadable, "text"))),
+        (ineffective, format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"))),
+    ];
+    let doubts = doubts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| Statement::doubt(text));
+    let reports = Table::of("reports", &counts.named)
+        .word("report", |report| &report.name)
         .word("CPU", |report| &report.signature)
         .prose("not fully protected", |report| Some(joined(report.open.iter().cloned(), ", ")))
-        .number(("unknown", 1), |report| report.unknown);
+        .number(("unknown", 1), |report| report.unknown)
+        .first(REPORTS_FIRST);
     Page {
-        subject: subject(counts),
+        subject: format!("{} of machines", counted(counts.reports, "report")),
         because: [Statement::faint(signatures)].into_iter().chain(doubts).collect(),
         sections: vec![
             Section::new("population", "").table(population(counts, all)),
@@ -265,35 +271,6 @@ pub fn population_page(counts: &Population, all: bool) -> Page {
         ],
         ..Page::default()
     }
-}
-
-/// One flaw in several reports.
-pub fn flaw_reports_page(flaw: &Flaw, counts: &Population) -> Page {
-    let verdict = |report: &NamedReport| report.verdict.clone();
-    let table = reports(counts)
-        .word("CPU", |report| &report.signature)
-        .word("affected", move |report| verdict(report).map(|verdict| word(&verdict.affected)))
-        .word("state", move |report| {
-            verdict(report).map(|verdict| (tone(verdict.protected), verdict.protected.name()))
-        })
-        .prose("because", move |report| verdict(report).map(|verdict| verdict.because));
-    Page {
-        subject: format!("{}: {}; {}", flaw.id, flaw.title, subject(counts)),
-        because: unreadable(counts).into_iter().collect(),
-        sections: vec![Section::new("reports", "").table(table.table())],
-        ..Page::default()
-    }
-}
-
-fn subject(counts: &Population) -> String {
-    counted(counts.reports, "report")
-}
-
-fn unreadable(counts: &Population) -> Option<Statement> {
-    let count = counts.unreadable_count;
-    (count > 0).then(|| {
-        Statement::doubt(format!("{} not readable as a report of a machine", counted(count, "text")))
-    })
 }
 
 fn population(counts: &Population, all: bool) -> Table {
@@ -307,9 +284,4 @@ fn population(counts: &Population, all: bool) -> Table {
         .number(("unknown", 3), |row| row.protection_unknown)
         .number(("may be affected", 4), |row| row.unknown)
         .table()
-}
-
-/// The reports, as far as they are named.
-fn reports(counts: &Population) -> Rows<&NamedReport> {
-    Table::of("reports", &counts.named).word("report", |report| &report.name).first(REPORTS_FIRST)
 }
