@@ -60,7 +60,7 @@ pub(crate) struct JudgedArguments {
     #[arg(long)]
     pub(crate) no_timing: bool,
     /// Also measure what disturbs the whole machine: at most 200 split locks, in a process of their own
-    #[arg(long, conflicts_with = "no_timing")]
+    #[arg(long, conflicts_with_all = ["no_timing", "sysroot", "cpuid", "lscpu"])]
     pub(crate) disruptive: bool,
     /// Also list the flaws that do not concern the machine
     #[arg(long)]
@@ -147,13 +147,14 @@ fn count(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Popu
         host::each_text(path, &mut |name, text| census.take(name, text))?;
     }
     let counts = census.finish();
+    if let ([], [only]) = (counts.named.as_slice(), counts.unreadable.as_slice()) {
+        anyhow::bail!("{}: {}; give the output of lscpu, or /proc/cpuinfo", only.name, only.reason);
+    }
     for unreadable in &counts.unreadable {
         output::complain(&format!("{}: {}; left out", unreadable.name, unreadable.reason));
     }
     if counts.reports == 0 {
-        anyhow::bail!(
-            "no report of a machine was found; give the output of lscpu, or /proc/cpuinfo, as files, folders or tarballs"
-        );
+        anyhow::bail!("no report of a machine was found; give the output of lscpu, or /proc/cpuinfo");
     }
     Ok(counts)
 }

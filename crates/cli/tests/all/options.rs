@@ -149,7 +149,18 @@ fn a_form_of_the_output_is_given_or_refused() {
         let files = |name: &str| std::fs::read_dir(folder.join(name)).map_or(0, Iterator::count);
         let line = format!("{command} {words}");
         let plain = sidestep(folder, &line);
-        for option in ["--json", "--markdown", "--csv", "--html page.html", "--csv=tables", "--csv=foreign"] {
+        // What only shows a plan judges nothing.
+        let is_plan = ["--plan", "--dry-run"].iter().any(|plan| line.contains(plan));
+        for option in [
+            "--json",
+            "--markdown",
+            "--csv",
+            "--html page.html",
+            "--csv=tables",
+            "--csv=foreign",
+            "--gate",
+            "--strict",
+        ] {
             let name = option.split(['=', ' ']).next().expect("there is one");
             if name != "--json" && !documented[command.trim()].contains(name) {
                 continue;
@@ -161,6 +172,7 @@ fn a_form_of_the_output_is_given_or_refused() {
                 "--csv=tables" => files("tables") > 0,
                 // What lies there already is of somebody else.
                 "--csv=foreign" => false,
+                "--gate" | "--strict" => !is_plan,
                 _ => !output.stdout.is_empty() && output.stdout != plain.stdout,
             };
             if !is_given && !refuses(&output, name) || files("foreign") != 1 {
