@@ -92,7 +92,8 @@ pub(crate) enum FlawCommand {
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         None if !arguments.judged.lscpu.is_empty() => {
-            let counts = count(&arguments.judged, &catalogue())?;
+            let catalogue = catalogue();
+            let counts = count(&arguments.judged, &catalogue, &catalogue)?;
             census(&counts, arguments.judged.all, &arguments.forms, global)
         }
         None => judge(arguments, global),
@@ -141,8 +142,8 @@ fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) 
 }
 
 /// Counts over the reports that were given.
-fn count(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Population> {
-    let mut census = Census::new(catalogue);
+fn count(judged: &JudgedArguments, all: &Catalogue, catalogue: &Catalogue) -> anyhow::Result<Population> {
+    let mut census = Census::new(all, catalogue);
     for path in &judged.lscpu {
         host::each_text(path, &mut |name, text| census.take(name, text))?;
     }
@@ -187,7 +188,7 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
     if !judged.lscpu.is_empty() {
-        let counts = count(judged, &alone)?;
+        let counts = count(judged, &catalogue, &alone)?;
         if let [NamedReport { verdict: Some(verdict), .. }] = counts.named.as_slice() {
             return show_one(flaw, verdict, forms, global);
         }

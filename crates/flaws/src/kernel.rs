@@ -32,7 +32,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
             }
             Some(Reading::Missing(reason)) => says.push(format!("{file}: {reason}")),
             None if evidence.vulnerabilities.is_some() => {
-                says.push(format!("this kernel has no file {file}"));
+                says.push(format!("no file {file} here"));
             }
             None => {}
         }

@@ -91,8 +91,8 @@ pub struct Census<'a> {
 }
 
 impl<'a> Census<'a> {
-    /// No report yet.
-    pub fn new(catalogue: &'a Catalogue) -> Self {
+    /// No report yet; `all` knows every file that a report may tell of, of `catalogue` the flaws are judged.
+    pub fn new(all: &'a Catalogue, catalogue: &'a Catalogue) -> Self {
         let row = |flaw: &crate::Flaw| PopulationRow { id: flaw.id.clone(), ..PopulationRow::default() };
         let counts = Population {
             reports: 0,
@@ -102,7 +102,7 @@ impl<'a> Census<'a> {
             unreadable: Vec::new(),
             unreadable_count: 0,
         };
-        let files = catalogue.flaws.iter().filter_map(|flaw| flaw.vulnerability_file.as_deref()).collect();
+        let files = all.flaws.iter().filter_map(|flaw| flaw.vulnerability_file.as_deref()).collect();
         Self { catalogue, files, counts }
     }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn reports_are_counted_and_others_named() {
         let catalogue = crate::catalogue();
-        let mut census = Census::new(&catalogue);
+        let mut census = Census::new(&catalogue, &catalogue);
         let phenom = "Vendor ID: AuthenticAMD\nCPU family: 16\nModel: 2\nStepping: 2\n";
         census.take("a", Ok(phenom.to_owned()));
         census.take("b", Ok(phenom.replace("Stepping: 2", "Stepping: 3")));

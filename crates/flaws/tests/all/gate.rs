@@ -100,7 +100,7 @@ fn a_norm_is_read_from_json_of_this_and_of_older_versions() {
 #[test]
 fn a_population_counts_each_state_once() {
     let catalogue = catalogue();
-    let mut census = Census::new(&catalogue);
+    let mut census = Census::new(&catalogue, &catalogue);
     for text in
         ["Vulnerable", "Mitigation; Speculative Store Bypass disabled via prctl and seccomp", "Not affected"]
     {
