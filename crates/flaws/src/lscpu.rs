@@ -105,7 +105,9 @@ impl Draft {
             &Key::Field(field, form) => (field, form),
         };
         let has = |unit: &Fields| unit.contains_key(field);
-        if form == Form::Lscpu && ONCE.contains(&field) && self.units[0].iter().any(has) {
+        let is_again = form == Form::Lscpu && ONCE.contains(&field) && self.units[0].iter().any(has);
+        let before = self.units[form as usize].last().and_then(|unit| unit.get(field));
+        if is_again || NAMING.contains(&field) && before.is_some_and(|before| before != value) {
             return Some(Self::default());
         }
         let other = &self.units[1 - form as usize];

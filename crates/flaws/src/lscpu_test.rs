@@ -210,6 +210,10 @@ fn texts_with_several_machines_or_none_are_distinguished() {
         (format!("{first}{second}"), vec![Ok("6-85-7"), Ok("6-158-7")]),
         (format!("{ONE}{safe}{open}"), vec![Ok("6-85-7"), Ok("other")]),
         (format!("{ONE}{safe}{safe}"), vec![Ok("6-85-7")]),
+        (
+            "CPU family: 6\nModel: 85\nStepping: 7\nModel: 97\nCPU family: 25\nStepping: 2\n".to_owned(),
+            vec![Ok("6-85-7"), Ok("25-97-2")],
+        ),
         (safe.clone(), vec![Ok("other")]),
         (arm.to_owned(), vec![Ok("other")]),
         (format!("{hostnamectl}{ONE}"), vec![Ok("6-85-7")]),
