@@ -198,6 +198,7 @@ fn texts_with_several_machines_or_none_are_distinguished() {
     let (safe, open) = (mds("Not affected"), mds("Vulnerable; SMT vulnerable"));
     let arm = "Architecture: aarch64\nVendor ID: ARM\nModel name: Cortex-X925\nModel: 1\nStepping: r0p1\nModel name: Cortex-A725\n\
                Model: 0\nStepping: r1p0\n";
+    let others = "CPU: Topology: 8-Core\nModel: ATA Disk 860 (scsi)\nArchitecture: amd64\n";
     let hostnamectl = "    Architecture: x86-64\n";
     for (text, expected) in [
         (ONE.to_owned(), vec![Ok("6-85-7")]),
@@ -217,7 +218,9 @@ fn texts_with_several_machines_or_none_are_distinguished() {
         (safe.clone(), vec![Ok("other")]),
         (arm.to_owned(), vec![Ok("other")]),
         (format!("{hostnamectl}{ONE}"), vec![Ok("6-85-7")]),
-        (hostnamectl.to_owned(), vec![Err(ReportError::NoCpu)]),
+        (hostnamectl.to_owned(), vec![Err(ReportError::NoReport)]),
+        (format!("{ONE}{hostnamectl}{others}{safe}"), vec![Ok("6-85-7")]),
+        (format!("{hostnamectl}{others}{ONE}{safe}"), vec![Ok("6-85-7")]),
         ("CPU(s): 4\nModel name: X\n".to_owned(), vec![Err(ReportError::NoCpu)]),
         (format!("{ONE}CPU(s): 4\nSocket(s): 1\n"), vec![Ok("6-85-7"), Err(ReportError::NoCpu)]),
         ("A text: of people\n".to_owned(), vec![Err(ReportError::NoReport)]),

@@ -117,8 +117,10 @@ fn keyed(line: &str, files: &BTreeSet<&str>) -> Option<(Key, usize)> {
     let mut begin = 0;
     for (colon, sign) in line.match_indices([':', '：']).take(COLONS_MAX) {
         let end = colon + sign.len();
-        let by_value = || key_by_value(line[end..].trim_matches(is_mark)).filter(|_| !line.contains("BIOS"));
-        if let Some(key) = key(&line[begin..colon], files).or_else(by_value) {
+        let value = line[end..].trim_matches(is_mark);
+        let by_value = || key_by_value(value).filter(|_| !line.contains("BIOS"));
+        let key = key(&line[begin..colon], files).or_else(by_value);
+        if let Some(key) = key.filter(|key| can_be(key, value)) {
             return Some((key, value_start(line, end)));
         }
         begin = end;
@@ -138,13 +140,13 @@ fn keyed(line: &str, files: &BTreeSet<&str>) -> Option<(Key, usize)> {
     ends.take(KEY_WORDS_MAX).collect::<Vec<_>>().into_iter().rev().find_map(|end| {
         let key = key(&bare[..end], files)?;
         let value = bare[end..].trim_matches(is_mark);
-        let fits = match &key {
+        let is_whole = match &key {
             Key::Vulnerability(_) => sysfs_form(value).is_some(),
             Key::Field(..) => {
                 !value.contains(char::is_whitespace) || key_by_value(value).as_ref() == Some(&key)
             }
         };
-        fits.then(|| (key, value_start(line, start + end)))
+        (is_whole && can_be(&key, value)).then(|| (key, value_start(line, start + end)))
     })
 }
 
@@ -178,21 +180,19 @@ fn key(text: &str, files: &BTreeSet<&str>) -> Option<Key> {
 
 /// What a line is whose value is written in one way only, in whatever language its key is.
 fn key_by_value(value: &str) -> Option<Key> {
-    let mut words = value.split_whitespace();
-    let (first, second) = (words.next()?, words.next());
-    let is_architecture = X86_ARCHITECTURES.contains(&first)
-        || OTHER_ARCHITECTURES.iter().any(|name| first.starts_with(name))
-            && first.chars().all(|letter| letter.is_ascii_alphanumeric());
-    let name = if VENDORS.contains(&value) {
-        "Vendor ID"
-    } else if ["fpu", "fp"].contains(&first) && second.is_some() {
-        "Flags"
-    } else if second.is_none() && is_architecture {
-        "Architecture"
-    } else {
-        return None;
-    };
+    let is_flags = ["fpu ", "fp "].iter().any(|first| value.starts_with(first));
+    let name = if is_flags { "Flags" } else { VENDORS.contains(&value).then_some("Vendor ID")? };
     Some(Key::Field(name, Form::Lscpu))
+}
+
+/// Whether a value can be that of a key: programs that list disks or packages have some of the keys too.
+fn can_be(key: &Key, value: &str) -> bool {
+    let is_other = || OTHER_ARCHITECTURES.iter().any(|name| value.starts_with(name));
+    match key {
+        Key::Field("CPU(s)" | "CPU family" | "Model", _) => value.parse::<u32>().is_ok(),
+        Key::Field("Architecture", _) => X86_ARCHITECTURES.contains(&value) || is_other(),
+        _ => true,
+    }
 }
 
 impl Open<'_> {
