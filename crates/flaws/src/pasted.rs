@@ -160,11 +160,11 @@ fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || ['|', '*', '`', '•', '#'].contains(&letter)
 }
 
-/// What a key is, in any language, with the bullet of a list or the words of a log before it.
+/// What a key is, in any language, with whatever bullet, number or time stands before it.
 fn key(text: &str, files: &BTreeSet<&str>) -> Option<Key> {
-    let text = text.trim_matches(is_mark);
-    let text = ["- ", "+ "].iter().find_map(|bullet| text.strip_prefix(bullet)).unwrap_or(text);
-    let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim().trim_end_matches([':', '：']);
+    let text = text.trim_end_matches(|letter| is_mark(letter) || [':', '：'].contains(&letter));
+    let text =
+        text.trim_start_matches(|letter: char| !letter.is_alphabetic() && !['/', '"'].contains(&letter));
     if let Some((_, name)) = text.rsplit_once("/vulnerabilities/") {
         let name = name.trim();
         let is_file = !name.is_empty() && !name.contains(char::is_whitespace);
