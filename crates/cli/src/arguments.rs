@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::ab::AbArguments;
 use crate::bill::BillArguments;
@@ -107,9 +108,28 @@ impl Arguments {
         let matches = definition().try_get_matches_from(words)?;
         let arguments = Self::from_arg_matches(&matches)?;
         let (gate, strict) = gate_flags::asked(&matches);
-        let global = Global { gate, strict, page_file: forms::page_file(&matches), ..arguments.global };
+        if let Some(command) =
+            WITHOUT_DOCUMENT.iter().find(|words| arguments.global.json && is_of(&matches, words))
+        {
+            let why = format!("--json is not an option of {}: it prints no document", command.join(" "));
+            return Err(definition().error(ErrorKind::UnknownArgument, why));
+        }
+        let [page_file, table_folder] = ["html", "csv"].map(|option| forms::path_of(option, &matches));
+        let global = Global { gate, strict, page_file, table_folder, ..arguments.global };
         Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
+}
+
+/// Commands that print what other programs read, and no document.
+const WITHOUT_DOCUMENT: [&[&str]; 4] =
+    [&["fleet", "confirm"], &["fleet", "export"], &["completions"], &["man"]];
+
+/// Whether a command line is of the command with these words.
+fn is_of(matches: &ArgMatches, words: &[&str]) -> bool {
+    let below = matches.subcommand();
+    words
+        .split_first()
+        .is_none_or(|(first, rest)| below.is_some_and(|(name, below)| name == *first && is_of(below, rest)))
 }
 
 /// The definition of the whole command line: help, manual pages and completions are made from this.

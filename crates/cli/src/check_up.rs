@@ -16,6 +16,7 @@ use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA};
 
 use crate::flaws::Examined;
+use crate::forms::Words;
 use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
@@ -72,7 +73,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
-        output::print(&output::text(&record.plan, global, &|terminal| page.terminal(terminal, true))?)?;
+        Words { long: true, ..arguments.words.clone() }.print(&page, &record.plan, global)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(

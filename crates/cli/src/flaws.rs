@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::flaws::{Catalogue, Census, Flaw, GateBaseline, GateReason, Purpose, catalogue, unmet};
+use ::flaws::{
+    Catalogue, Census, Flaw, GateBaseline, GateReason, NamedReport, Population, Purpose, catalogue, unmet,
+};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::{Cpuid, FlawSources, Root, live};
@@ -60,14 +62,15 @@ pub(crate) struct FlawArguments {
 pub(crate) struct JudgedArguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
+    /// Judge instead what was pasted of machines (lscpu, lscpu -J, /proc/cpuinfo, vulnerability files with their paths): files,
+    /// folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
     /// Ask only the kernel and the registers, and measure nothing
     #[arg(long)]
     pub(crate) no_timing: bool,
     /// Also measure what disturbs the whole machine: at most 200 split locks, in a process of their own
-    #[arg(long, conflicts_with = "no_timing")]
+    #[arg(long, conflicts_with_all = ["no_timing", "sysroot", "cpuid", "lscpu"])]
     pub(crate) disruptive: bool,
     /// Also list the flaws that do not concern the machine
     #[arg(long)]
@@ -99,7 +102,11 @@ pub(crate) enum FlawCommand {
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         None if arguments.vectors || arguments.purpose.is_some() => vectors::vectors(arguments, global),
-        None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, &arguments.forms, global),
+        None if !arguments.judged.lscpu.is_empty() => {
+            let catalogue = catalogue();
+            let counts = count(&arguments.judged, &catalogue, &catalogue)?;
+            census(&counts, arguments.judged.all, &arguments.forms, global)
+        }
         None => judge(arguments, global),
         Some(FlawCommand::List { words, forms }) => list(words, forms, global),
         Some(FlawCommand::Show { name, judged, forms }) => show(name, judged, forms, global),
@@ -127,7 +134,10 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         "gate": gate, "evidence": examined.evidence,
     });
     let remarks: Vec<String> = masked.into_iter().chain(uneven).collect();
-    let page = report::flaws_page(&examined.machine, &verdicts, &remarks, judged.all);
+    let mut page = report::flaws_page(&examined.machine, &verdicts, &remarks, judged.all);
+    if let Some(path) = &arguments.expect {
+        page = report::against_baseline(page, &gate, &path.to_string_lossy());
+    }
     arguments.forms.print(&page, &document, global)?;
     if global.gate || baseline.is_some() {
         for reason in &gate {
@@ -144,24 +154,30 @@ fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) 
     Outcome::judged(global, fails || (global.strict && is_on_request), is_on_request || is_unknown)
 }
 
-/// Counts over reports of many machines.
-fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
-    let catalogue = catalogue();
-    let mut census = Census::new(&catalogue);
+/// Counts over the reports that were given.
+fn count(judged: &JudgedArguments, all: &Catalogue, catalogue: &Catalogue) -> anyhow::Result<Population> {
+    let mut census = Census::new(all, catalogue);
     for path in &judged.lscpu {
         host::each_text(path, &mut |name, text| census.take(name, text))?;
     }
     let counts = census.finish();
+    if let ([], [only]) = (counts.named.as_slice(), counts.unreadable.as_slice()) {
+        anyhow::bail!("{}: {}; give the output of lscpu, or /proc/cpuinfo", only.name, only.reason);
+    }
     for unreadable in &counts.unreadable {
         output::complain(&format!("{}: {}; left out", unreadable.name, unreadable.reason));
     }
     if counts.reports == 0 {
-        anyhow::bail!("no report of lscpu was found; give its output as files, folders or tarballs");
+        anyhow::bail!("no report of a machine was found; give the output of lscpu, or /proc/cpuinfo");
     }
-    let mut document = serde_json::to_value(&counts)?;
+    Ok(counts)
+}
+
+/// Prints what was counted over the reports.
+fn census(counts: &Population, all: bool, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    let mut document = serde_json::to_value(counts)?;
     document["schema"] = SCHEMA.into();
-    let page = report::population_page(&counts, judged.all);
-    forms.print(&page, &document, global)?;
+    forms.print(&report::population_page(counts, all), &document, global)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
@@ -184,9 +200,20 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let catalogue = catalogue();
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
+    if !judged.lscpu.is_empty() {
+        let counts = count(judged, &catalogue, &alone)?;
+        if let [NamedReport { verdict: Some(verdict), .. }] = counts.named.as_slice() {
+            return show_one(flaw, verdict, forms, global);
+        }
+        return census(&counts, true, forms, global);
+    }
     let examined = Examined::of(judged, &alone, global)?;
     let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
+    show_one(flaw, verdict, forms, global)
+}
+
+fn show_one(flaw: &Flaw, verdict: &FlawVerdict, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
     forms.print(&report::flaw_page(flaw, verdict), &document, global)?;
     Ok(Outcome::Done)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{ArgMatches, Args};
 use host::live::write_atomically;
 use report::Page;
@@ -72,10 +72,10 @@ pub(crate) struct Forms {
     pub(crate) csv: Option<PathBuf>,
 }
 
-/// The file of --html, whichever command it was given to.
-pub(crate) fn page_file(matches: &ArgMatches) -> Option<PathBuf> {
-    let own = matches.try_get_one::<PathBuf>("html").ok().flatten().cloned();
-    own.or_else(|| page_file(matches.subcommand()?.1))
+/// The path of --html or --csv, whichever command it was given to.
+pub(crate) fn path_of(option: &str, matches: &ArgMatches) -> Option<PathBuf> {
+    let own = matches.try_get_one::<PathBuf>(option).ok().flatten().cloned();
+    own.or_else(|| path_of(option, matches.subcommand()?.1)).filter(|path| path != Path::new(STDOUT))
 }
 
 impl Forms {
@@ -120,6 +120,7 @@ impl Forms {
         if let Some(path) = &self.html {
             write_atomically(path, page.html().as_bytes())?;
         }
+        ensure!(self.csv.is_none() || !page.csv().is_empty(), "there is no table here; leave out --csv");
         if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
             fs::create_dir_all(folder).with_context(|| {
                 format!("cannot make {}; choose another folder with --csv=DIR", folder.display())

@@ -91,14 +91,19 @@ fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Comman
     if let Some((first, rest)) = words.split_first() {
         return command.mut_subcommand(first, |below| with_flags(below, rest, judge));
     }
+    // What only shows a plan judges nothing.
+    let has = |id: &&str| command.get_arguments().any(|one| one.get_id() == *id);
+    let plans: Vec<&str> = ["plan", "dry_run"].into_iter().filter(has).collect();
     let flag = |name: &'static str, code: u8, when: &str| {
         let help = format!("Exit with {code} {when}");
         (!when.is_empty()).then(|| {
-            Arg::new(name).long(name).action(ArgAction::SetTrue).help(help).help_heading("Exit code")
+            let flag = Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+            flag.help_heading("Exit code").conflicts_with_all(plans.clone())
         })
     };
     let (_, gate, strict) = judge;
-    command.args(flag("gate", 1, gate).into_iter().chain(flag("strict", 3, strict)))
+    let flags: Vec<Arg> = flag("gate", 1, gate).into_iter().chain(flag("strict", 3, strict)).collect();
+    command.args(flags)
 }
 
 /// Whether `--gate` and `--strict` were given, to whichever command.

@@ -67,6 +67,9 @@ pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbou
 
 /// Lists.
 pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if let Some(folder) = arguments.state.as_deref().filter(|folder| !folder.is_dir()) {
+        anyhow::bail!("{} is no folder; name that of a history with --state DIR", folder.display());
+    }
     let store = Store::at(arguments.state.as_deref());
     let found = store.read()?;
     let here = fingerprint(&describe::live_machine());

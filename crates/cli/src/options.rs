@@ -104,14 +104,22 @@ pub(crate) struct Global {
     /// The file of `--html`, on a command that has a page
     #[arg(skip)]
     pub(crate) page_file: Option<PathBuf>,
+    /// The folder of `--csv=DIR`, on a command that has tables
+    #[arg(skip)]
+    pub(crate) table_folder: Option<PathBuf>,
 }
 
 impl Global {
-    /// Before minutes of measuring: a page that is there already, or cannot be written, is refused at once.
+    /// Before minutes of measuring: a page or tables that are there already, or a page that cannot be written, is refused at once.
     ///
     /// # Errors
-    /// What keeps the file of `--html` from being written.
+    /// What keeps the file of `--html` from being written, or tables in the folder of `--csv`.
     pub(crate) fn ensure_new_page(&self) -> anyhow::Result<()> {
+        let mut there =
+            self.table_folder.iter().flat_map(fs::read_dir).flatten().flatten().map(|file| file.path());
+        if let Some(table) = there.find(|path| path.extension().is_some_and(|end| end == "csv")) {
+            anyhow::bail!("{} is there already; choose another folder with --csv=DIR", table.display());
+        }
         let Some(path) = &self.page_file else { return Ok(()) };
         let name = path.display();
         anyhow::ensure!(!path.exists(), "{name} is there already; choose another name with --html FILE");

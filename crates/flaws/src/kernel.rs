@@ -6,7 +6,7 @@ use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundSta
 use crate::choice::release_numbers;
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
-use crate::wording::{SysfsStatus, sysfs_status};
+use crate::wording::{SysfsStatus, part_status, sysfs_form, sysfs_status};
 use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
@@ -25,7 +25,8 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
                 sysfs_status = read(text, flaw, evidence);
-                says.push(format!("{file}: {}", text.trim()));
+                let doubt = if sysfs_form(text).is_some() { "" } else { " (no known wording of a kernel)" };
+                says.push(format!("{file}: {}{doubt}", text.trim()));
                 if sysfs_status.affected == Answer::No && !has_looked(flaw, evidence) {
                     sysfs_status = SysfsStatus::NOTHING;
                     says.push("it has not looked at this CPU".into());
@@ -33,7 +34,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
             }
             Some(Reading::Missing(reason)) => says.push(format!("{file}: {reason}")),
             None if evidence.vulnerabilities.is_some() => {
-                says.push(format!("this kernel has no file {file}"));
+                says.push(format!("no file {file} here"));
             }
             None => {}
         }
@@ -91,14 +92,7 @@ fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
     if is_arm && text.trim().eq_ignore_ascii_case("not affected") {
         return sysfs_status(text, &[]);
     }
-    // lscpu writes a semicolon where the kernel has the colon of its first word: that one parts nothing.
-    let text = text.to_lowercase().replacen("mitigation; ", "mitigation: ", 1);
-    let part = part.to_lowercase();
-    let Some((_, rest)) = text.split_once(&part) else { return SysfsStatus::NOTHING };
-    // Linux parted by commas before 6.9 and by semicolons since; a part may hold commas only since then.
-    let end = if text.contains("; ") { ';' } else { ',' };
-    let rest = rest.split(end).next().unwrap_or(rest);
-    sysfs_status(rest.trim_start_matches([':', ' ']), &flaw.wording)
+    part_status(text, part, &flaw.wording)
 }
 
 /// What tells of the workaround beside the file.

@@ -1,29 +1,26 @@
-//! Text of `lscpu`, of any version and in many languages, as evidence: what it says of the CPU and of vulnerabilities.
+//! What people paste of a machine, as evidence: what it says of the CPU and of vulnerabilities, a report for each machine in it.
 //!
-//! Names of vulnerabilities, vendors and flags are never translated; the other keys are looked up in the words that
-//! util-linux 2.38.1 uses.
+//! Names of vulnerabilities, vendors and flags are never translated. How a text becomes keys and values: `pasted.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use machine::ArmSignature;
 use record::{CpuSignature, FlawEvidence, MachineShape, Reading};
 
-/// Vendor strings of x86 CPUs, by which the vendor's line is known in any language.
-const VENDORS: [&str; 6] =
-    ["GenuineIntel", "AuthenticAMD", "HygonGenuine", "CentaurHauls", "Shanghai", "VIA VIA VIA"];
+use crate::pasted::{Form, Key, OTHER_ARCHITECTURES, Pair, pairs};
+use crate::wording::sysfs_form;
 
-/// How `lscpu` begins the names of architectures that are not x86; the names are never translated. Linux, UTS_MACHINE.
-const OTHER_ARCHITECTURES: [&str; 10] =
-    ["aarch64", "arm", "ppc", "s390", "riscv", "mips", "loongarch", "ia64", "sparc", "alpha"];
-
-/// The keys that bear on flaws, in every language of util-linux 2.38.1 (message catalogues, msgid in English): a paragraph each,
-/// English first.
-const KEYS: &str = include_str!("lscpu-keys.txt");
-
-/// The English name of a key in any language, if it matters here.
-fn english(key: &str) -> Option<&'static str> {
-    let key = key.trim_end_matches('\u{a0}');
-    KEYS.split("\n\n").find(|names| names.lines().any(|name| name == key))?.lines().next()
-}
+/// The most machines of one text.
+const REPORTS_MAX: usize = 1000;
+/// The most kinds of CPUs of one machine: no machine has a tenth of it.
+const KINDS_MAX: usize = 64;
+/// What stands once in a report of lscpu.
+const ONCE: [&str; 3] = ["Architecture", "CPU(s)", "Vendor ID"];
+/// What names a CPU, in lscpu and in /proc/cpuinfo of x86.
+const NAMING: [&str; 4] = ["Vendor ID", "CPU family", "Model", "Stepping"];
+/// Fields of /proc/cpuinfo by which other architectures are known, as their values begin. Linux, arch/*/kernel.
+const OTHER_CPUS: [(&str, &str, &str); 3] =
+    [("Vendor ID", "IBM/S390", "s390x"), ("cpu", "POWER", "ppc64"), ("isa", "rv", "riscv64")];
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,104 +29,249 @@ pub struct Report {
     pub evidence: FlawEvidence,
 }
 
-/// Why a text is no report.
+/// Why a text, or a part of it, is no report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// Not one known key.
-    #[error("no line of lscpu is in it")]
+    #[error("no line of lscpu, /proc/cpuinfo or a vulnerability file is in it")]
     NoReport,
-    /// It has lines of lscpu, and none says which CPU it is.
+    /// It has such lines, and none says which CPU it is.
     #[error("it does not say which CPU it is")]
     NoCpu,
+    /// More machines, or kinds of CPUs of one, than anybody pastes.
+    #[error("it has more than {REPORTS_MAX} machines, or a machine more than {KINDS_MAX} kinds of CPUs")]
+    TooMany,
+}
+
+/// Fields of a CPU, or of CPUs that are alike.
+type Fields = BTreeMap<&'static str, String>;
+
+/// A report in the making.
+#[derive(Debug, Default)]
+struct Draft {
+    /// Kinds of CPUs by form: of lscpu, where what is said of the whole machine stands with the first, and of /proc/cpuinfo.
+    units: [Vec<Fields>; 2],
+    processors: BTreeSet<String>,
+    vulnerabilities: BTreeMap<String, String>,
+    torn: BTreeSet<String>,
 }
 
 impl Report {
-    /// Reads a text; `files` are the names of vulnerability files that the catalogue knows.
-    ///
-    /// # Errors
-    /// It holds nothing of `lscpu`, or nothing of the CPU.
-    pub fn parse(text: &str, files: &BTreeSet<&str>) -> Result<Self, ReportError> {
-        let mut values: BTreeMap<&str, &str> = BTreeMap::new();
-        let mut vulnerabilities = BTreeMap::new();
-        let mut vendor = None;
-        let mut other_architecture = None;
-        let mut flags: Vec<String> = Vec::new();
-        for line in text.lines() {
-            let Some((key, value)) = line.split_once([':', '：']) else { continue };
-            let (key, value) = (key.trim(), value.trim());
-            // It is the first line of a report, whatever its key is called.
-            if values.is_empty() && OTHER_ARCHITECTURES.iter().any(|name| value.starts_with(name)) {
-                other_architecture.get_or_insert_with(|| value.to_owned());
+    /// Reads a text: a report for each machine in it, and never none; `files` are the names of vulnerability files that the catalogue
+    /// knows.
+    pub fn parse(text: &str, files: &BTreeSet<&str>) -> Vec<Result<Self, ReportError>> {
+        let mut drafts = vec![Draft::default()];
+        for pair in pairs(text, files) {
+            let last = drafts.last_mut().expect("one is there from the beginning");
+            if let Some(next) = last.next_machine(&pair) {
+                drafts.push(next);
             }
-            if VENDORS.contains(&value) {
-                vendor.get_or_insert_with(|| value.to_owned());
-            } else if is_flags(value) && flags.is_empty() {
-                flags = value.split_whitespace().map(str::to_owned).collect();
-            } else if let Some(file) = vulnerability(key, files) {
-                vulnerabilities.entry(file).or_insert_with(|| Reading::Is(value.to_owned()));
-            } else if let Some(key) = english(key)
-                && !value.is_empty()
-            {
-                values.entry(key).or_insert(value);
+            let last = drafts.last_mut().expect("one is there from the beginning");
+            last.take(pair);
+            if last.fields().count() > KINDS_MAX || drafts.len() > REPORTS_MAX {
+                return vec![Err(ReportError::TooMany)];
             }
         }
-        flags.sort();
-        if values.is_empty() && vulnerabilities.is_empty() && vendor.is_none() && flags.is_empty() {
-            return Err(ReportError::NoReport);
-        }
-        let number = |key: &str| values.get(key).and_then(|value| value.parse().ok());
-        let vendor = vendor.or_else(|| values.get("Vendor ID").map(|value| (*value).to_owned()));
-        let cpu = CpuSignature {
-            vendor,
-            family: number("CPU family"),
-            model: number("Model"),
-            stepping: number("Stepping"),
-            ..CpuSignature::default()
+        // A single word, as other programs say one of the architecture, is no machine beside one.
+        let is_one = |draft: &Draft| {
+            !draft.vulnerabilities.is_empty() || draft.fields().map(Fields::len).sum::<usize>() > 1
         };
-        if cpu.vendor.is_none() && cpu.family.is_none() && cpu.model.is_none() && vulnerabilities.is_empty() {
-            return Err(ReportError::NoCpu);
+        if drafts.iter().any(is_one) {
+            drafts.retain(is_one);
         }
-        let hypervisor = values.get("Hypervisor vendor").map(|value| (*value).to_owned());
-        let evidence = FlawEvidence {
-            cpus: vec![cpu],
-            other_architecture,
-            hypervisor: hypervisor
-                .or_else(|| flags.contains(&"hypervisor".to_owned()).then(|| "unknown".into())),
-            vulnerabilities: (!vulnerabilities.is_empty()).then_some(vulnerabilities),
-            shape: MachineShape {
-                cpus: number("CPU(s)").unwrap_or(0),
-                packages: number("Socket(s)").unwrap_or(0),
-                nodes: number("NUMA node(s)").unwrap_or(0),
-                threads_per_core: number("Thread(s) per core").unwrap_or(0),
-                ..MachineShape::default()
-            },
-            flags,
-            ..FlawEvidence::default()
-        };
-        Ok(Self { evidence })
+        drafts.into_iter().map(Draft::report).collect()
     }
 
     /// `family-model-stepping` in decimal; `other` where the CPU has no such numbers.
     pub fn signature(&self) -> String {
-        let cpu = &self.evidence.cpus[0];
-        match (cpu.family, cpu.model, cpu.stepping) {
-            (Some(family), Some(model), Some(stepping)) => format!("{family}-{model}-{stepping}"),
+        match self.evidence.cpus.first().map(|cpu| (cpu.family, cpu.model, cpu.stepping)) {
+            Some((Some(family), Some(model), Some(stepping))) => format!("{family}-{model}-{stepping}"),
             _ => "other".to_owned(),
         }
     }
 }
 
-/// True for the flags of an x86 CPU, in whatever language their key is.
-fn is_flags(value: &str) -> bool {
-    let mut words = value.split_whitespace();
-    words.next() == Some("fpu") && words.next().is_some()
+impl Draft {
+    /// The next machine, if the pair cannot be of this one.
+    fn next_machine(&mut self, pair: &Pair) -> Option<Self> {
+        let value = &pair.value;
+        let (field, form) = match &pair.key {
+            Key::Vulnerability(file) => {
+                let before = self.vulnerabilities.get(file).filter(|before| *before != value)?;
+                let is_known = sysfs_form(before).is_some() && sysfs_form(value).is_some();
+                return is_known.then(Self::default);
+            }
+            Key::Field("processor", _) => return self.processors.contains(value).then(Self::default),
+            &Key::Field(field, form) => (field, form),
+        };
+        let has = |unit: &Fields| unit.contains_key(field);
+        let is_again = form == Form::Lscpu && ONCE.contains(&field) && self.units[0].iter().any(has);
+        let before = self.units[form as usize].last().and_then(|unit| unit.get(field));
+        if is_again || NAMING.contains(&field) && before.is_some_and(|before| before != value) {
+            return Some(Self::default());
+        }
+        let other = &self.units[1 - form as usize];
+        let is_same = |unit: &Fields| unit.get(field).is_none_or(|other| other == value);
+        if !NAMING.contains(&field) || other.is_empty() || other.iter().any(is_same) {
+            return None;
+        }
+        // What this form has said so far is of the machine that it names now.
+        let mut next = Self::default();
+        next.units[form as usize] = std::mem::take(&mut self.units[form as usize]);
+        Some(next)
+    }
+
+    fn take(&mut self, Pair { key, value, torn }: Pair) {
+        self.torn.extend(torn);
+        let (field, form) = match key {
+            Key::Vulnerability(file) => {
+                self.vulnerabilities.entry(file).or_insert(value);
+                return;
+            }
+            Key::Field(field, form) => (field, form),
+        };
+        let units = &mut self.units[form as usize];
+        let begins = match form {
+            Form::Lscpu => field == "Model name",
+            Form::Cpuinfo => field == "processor" || field == "Vendor ID",
+        };
+        if units.last().is_none_or(|last| begins && last.contains_key(field)) {
+            // CPUs that are alike are one kind.
+            if let Some(mut last) = units.pop() {
+                last.remove("processor");
+                if !units.contains(&last) {
+                    units.push(last);
+                }
+            }
+            units.push(Fields::new());
+        }
+        if field == "processor" {
+            self.processors.insert(value.clone());
+        }
+        units.last_mut().expect("one was pushed").entry(field).or_insert(value);
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &Fields> {
+        self.units.iter().flatten()
+    }
+
+    fn get(&self, field: &str) -> Option<&str> {
+        self.fields().find_map(|unit| unit.get(field)).map(String::as_str)
+    }
+
+    fn report(self) -> Result<Report, ReportError> {
+        if self.vulnerabilities.is_empty() && self.fields().all(Fields::is_empty) {
+            return Err(ReportError::NoReport);
+        }
+        let cpus = self.signatures();
+        let is_arm = cpus.iter().any(|cpu| cpu.arm.is_some());
+        let other_architecture = self.other_architecture().or_else(|| is_arm.then(|| "aarch64".to_owned()));
+        let is_named = !cpus.is_empty() || (other_architecture.is_some() && self.get("Model name").is_some());
+        if !is_named && self.vulnerabilities.is_empty() {
+            return Err(ReportError::NoCpu);
+        }
+        let words = |field| self.get(field).into_iter().flat_map(str::split_whitespace).map(str::to_owned);
+        let flags: BTreeSet<String> = words("Flags").collect();
+        let is_guest = flags.contains("hypervisor") || self.torn.contains("hypervisor");
+        let hypervisor = self.get("Hypervisor vendor").or_else(|| is_guest.then_some("unknown"));
+        let readings =
+            self.vulnerabilities.iter().map(|(file, text)| (file.clone(), Reading::Is(text.clone())));
+        let evidence = FlawEvidence {
+            shape: self.shape(&cpus),
+            cpus,
+            other_architecture,
+            hypervisor: hypervisor.map(str::to_owned),
+            vulnerabilities: (!self.vulnerabilities.is_empty()).then(|| readings.collect()),
+            // The kernel's list only accuses: a word that may be in it counts.
+            bugs: self.get("bugs").map(|_| words("bugs").chain(self.torn.iter().cloned()).collect()),
+            flags: flags.into_iter().collect(),
+            flags_unreported: self.torn.iter().cloned().collect(),
+            ..FlawEvidence::default()
+        };
+        Ok(Report { evidence })
+    }
+
+    /// Who the CPUs are, each kind once: /proc/cpuinfo knows more than lscpu.
+    fn signatures(&self) -> Vec<CpuSignature> {
+        let [lscpu, cpuinfo] = &self.units;
+        let vendor = lscpu.iter().find_map(|unit| unit.get("Vendor ID"));
+        let of = |units: &[Fields]| {
+            let all = units.iter().filter_map(|unit| signature(unit, vendor));
+            all.fold(Vec::new(), |mut kinds, cpu| {
+                kinds.extend((!kinds.contains(&cpu)).then_some(cpu));
+                kinds
+            })
+        };
+        Some(of(cpuinfo)).filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| of(lscpu))
+    }
+
+    fn other_architecture(&self) -> Option<String> {
+        let is_other = |name: &&str| OTHER_ARCHITECTURES.iter().any(|other| name.starts_with(other));
+        let is = |&&(field, begin, _): &&(&str, &str, &str)| {
+            self.get(field).is_some_and(|value| value.starts_with(begin))
+        };
+        let by_cpu = || OTHER_CPUS.iter().find(is).map(|(_, _, architecture)| *architecture);
+        self.get("Architecture").filter(is_other).or_else(by_cpu).map(str::to_owned)
+    }
+
+    fn shape(&self, cpus: &[CpuSignature]) -> MachineShape {
+        let number = |field| self.get(field).and_then(|value| value.parse::<u32>().ok());
+        let threads = || number("siblings")?.checked_div(number("cpu cores")?);
+        let kinds = cpus.iter().filter(|cpu| cpu.arm.is_some()).count();
+        MachineShape {
+            cpus: number("CPU(s)").unwrap_or(0),
+            packages: number("Socket(s)").unwrap_or(0),
+            nodes: number("NUMA node(s)").unwrap_or(0),
+            threads_per_core: number("Thread(s) per core").or_else(threads).unwrap_or(0),
+            core_kinds: if kinds > 1 { u32::try_from(kinds).unwrap_or(0) } else { 0 },
+            ..MachineShape::default()
+        }
+    }
 }
 
-/// The file of a vulnerability's line: `Vulnerability Itlb multihit`, or `Itlb multihit` below a heading.
-fn vulnerability(key: &str, files: &BTreeSet<&str>) -> Option<String> {
-    let named = key.strip_prefix("Vulnerability ");
-    let file = named.unwrap_or(key).to_lowercase().replace(' ', "_");
-    (named.is_some() || files.contains(file.as_str())).then_some(file)
+/// Who a CPU is, if its fields say anything of it; `vendor` is that of the machine.
+fn signature(unit: &Fields, vendor: Option<&String>) -> Option<CpuSignature> {
+    let number = |field| unit.get(field)?.parse::<u32>().ok();
+    let hexadecimal = |field| {
+        let value = unit.get(field)?;
+        u64::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok()
+    };
+    let vendor = unit.get("Vendor ID").or(vendor);
+    let of_cpuinfo = || {
+        Some(ArmSignature {
+            implementer: hexadecimal("CPU implementer")?.try_into().ok()?,
+            part: hexadecimal("CPU part")?.try_into().ok()?,
+            variant: hexadecimal("CPU variant")?.try_into().ok()?,
+            revision: number("CPU revision")?.try_into().ok()?,
+            repairs: None,
+        })
+    };
+    if let Some(arm) = arm(unit, vendor).or_else(of_cpuinfo) {
+        return Some(CpuSignature { arm: Some(arm), ..CpuSignature::default() });
+    }
+    let cpu = CpuSignature {
+        vendor: vendor.cloned(),
+        family: number("CPU family"),
+        model: number("Model"),
+        stepping: number("Stepping"),
+        microcode: hexadecimal("Microcode version"),
+        arm: None,
+        one_of: Vec::new(),
+    };
+    (cpu.vendor.is_some() || cpu.family.is_some() && cpu.model.is_some()).then_some(cpu)
+}
+
+/// An Arm CPU by the names of lscpu, whose stepping is `r0p1`, or the variant where the maker is not Arm: the revision is the model
+/// then. util-linux, sys-utils/lscpu-arm.c, arm_rXpY_decode.
+fn arm(unit: &Fields, vendor: Option<&String>) -> Option<ArmSignature> {
+    let stepping = unit.get("Stepping")?;
+    let (variant, revision) = match stepping.strip_prefix('r') {
+        Some(both) => both.split_once('p')?,
+        None => (stepping.strip_prefix("0x")?, unit.get("Model")?.as_str()),
+    };
+    let (implementer, part) = machine::arm_part(vendor?, unit.get("Model name")?)?;
+    let (variant, revision) = (variant.parse().ok()?, revision.parse().ok()?);
+    Some(ArmSignature { implementer, part, variant, revision, repairs: None })
 }
 
 #[cfg(test)]
@@ -140,6 +282,12 @@ mod tests {
 
     fn files() -> BTreeSet<&'static str> {
         ["itlb_multihit", "mds"].into()
+    }
+
+    fn one(text: &str) -> Result<Report, ReportError> {
+        let mut reports = Report::parse(text, &files());
+        assert_eq!(reports.len(), 1, "{text}");
+        reports.remove(0)
     }
 
     #[test]
@@ -154,24 +302,24 @@ mod tests {
                       Vulnerability Mds: Mitigation; Clear CPU buffers; SMT vulnerable\n";
         let chinese = "厂商 ID： GenuineIntel\nCPU 系列： 6\n型号： 158\n步进： 13\n标记： fpu vme avx2\nCPU: 8\n\
                        Mds: Mitigation; Clear CPU buffers; SMT vulnerable\n";
-        let expected = Report::parse(old, &files()).expect("a report");
+        let expected = one(old).expect("a report");
         assert_eq!(expected.signature(), "6-158-13");
         assert_eq!(expected.evidence.flags, ["avx2", "fpu", "vme"]);
         for text in [new, french, chinese] {
-            assert_eq!(Report::parse(text, &files()).as_ref(), Ok(&expected), "{text}");
+            assert_eq!(one(text).as_ref(), Ok(&expected), "{text}");
         }
     }
 
     #[test]
     fn other_architectures_and_broken_texts_are_distinguished() {
         let arm = "Architecture: aarch64\nVendor ID: ARM\nModel: 3\nStepping: r0p3\nSocket(s): -\nVulnerability Mds: Not affected\n";
-        let report = Report::parse(arm, &files()).expect("a report");
+        let report = one(arm).expect("a report");
         assert_eq!(report.signature(), "other");
         assert_eq!(report.evidence.other_architecture.as_deref(), Some("aarch64"));
         assert_eq!(report.evidence.shape.packages, 0);
-        assert_eq!(Report::parse("", &files()), Err(ReportError::NoReport));
-        assert_eq!(Report::parse("\u{0}\u{1}garbage", &files()), Err(ReportError::NoReport));
-        assert_eq!(Report::parse("CPU(s): 4\n", &files()), Err(ReportError::NoCpu));
+        assert_eq!(one(""), Err(ReportError::NoReport));
+        assert_eq!(one("\u{0}\u{1}garbage"), Err(ReportError::NoReport));
+        assert_eq!(one("CPU(s): 4\n"), Err(ReportError::NoCpu));
     }
 
     proptest! {

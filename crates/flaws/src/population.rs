@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::lscpu::Report;
 use crate::{Catalogue, judge, unmet};
 
-/// The most unreadable reports that are named; the others are counted.
-const UNREADABLE_MAX: usize = 1000;
+/// The most reports, and the most unreadable ones, that are named; the others are counted.
+const NAMED_MAX: usize = 1000;
 
 /// Counts over many reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
     /// Reports that were read.
@@ -21,6 +21,8 @@ pub struct Population {
     pub population: Vec<PopulationRow>,
     /// Reports by `family-model-stepping` in decimal; CPUs without these numbers under `other`.
     pub by_signature: BTreeMap<String, usize>,
+    /// The reports by name, at most a thousand of them: of a file with several, each has its number behind a `#`.
+    pub named: Vec<NamedReport>,
     /// Texts that are no report, at most a thousand of them.
     pub unreadable: Vec<Unreadable>,
     /// How many texts are no report.
@@ -53,6 +55,23 @@ pub struct PopulationRow {
     pub fails_gate: usize,
 }
 
+/// A report, and what is open in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedReport {
+    /// Its file, and its number there if the file has several.
+    pub name: String,
+    /// `family-model-stepping` in decimal, or `other`.
+    pub signature: String,
+    /// Flaws that it has and is not fully protected from, by id.
+    pub open: Vec<String>,
+    /// Flaws of which it is unknown whether it has them, or is protected from them.
+    pub unknown: usize,
+    /// What was asked for of a flaw by its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FlawVerdict>,
+}
+
 /// A text that is no report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -72,41 +91,62 @@ pub struct Census<'a> {
 }
 
 impl<'a> Census<'a> {
-    /// No report yet.
-    pub fn new(catalogue: &'a Catalogue) -> Self {
+    /// No report yet; `all` knows every file that a report may tell of, of `catalogue` the flaws are judged.
+    pub fn new(all: &'a Catalogue, catalogue: &'a Catalogue) -> Self {
         let row = |flaw: &crate::Flaw| PopulationRow { id: flaw.id.clone(), ..PopulationRow::default() };
         let counts = Population {
             reports: 0,
             population: catalogue.flaws.iter().map(row).collect(),
             by_signature: BTreeMap::new(),
+            named: Vec::new(),
             unreadable: Vec::new(),
             unreadable_count: 0,
         };
-        let files = catalogue.flaws.iter().filter_map(|flaw| flaw.vulnerability_file.as_deref()).collect();
+        let files = all.flaws.iter().filter_map(|flaw| flaw.vulnerability_file.as_deref()).collect();
         Self { catalogue, files, counts }
     }
 
-    /// Counts one text, or names it as unreadable.
+    /// Counts the reports of one text, or names it as unreadable.
     pub fn take(&mut self, name: &str, text: Result<String, String>) {
-        let report =
-            text.and_then(|text| Report::parse(&text, &self.files).map_err(|error| error.to_string()));
-        match report {
-            Ok(report) => self.count(&report),
-            Err(reason) => {
-                self.counts.unreadable_count += 1;
-                if self.counts.unreadable.len() < UNREADABLE_MAX {
-                    self.counts.unreadable.push(Unreadable { name: name.to_owned(), reason });
-                }
+        let reports = match text {
+            Ok(text) => Report::parse(&text, &self.files),
+            Err(reason) => return self.refuse(name.to_owned(), reason),
+        };
+        let is_one = reports.len() == 1;
+        for (index, report) in reports.into_iter().enumerate() {
+            let name = if is_one { name.to_owned() } else { format!("{name}#{}", index + 1) };
+            match report {
+                Ok(report) => self.count(name, &report),
+                Err(error) => self.refuse(name, error.to_string()),
             }
         }
     }
 
-    fn count(&mut self, report: &Report) {
+    fn refuse(&mut self, name: String, reason: String) {
+        self.counts.unreadable_count += 1;
+        if self.counts.unreadable.len() < NAMED_MAX {
+            self.counts.unreadable.push(Unreadable { name, reason });
+        }
+    }
+
+    fn count(&mut self, name: String, report: &Report) {
         self.counts.reports += 1;
         *self.counts.by_signature.entry(report.signature()).or_default() += 1;
-        let verdicts = judge(self.catalogue, &report.evidence);
+        let mut verdicts = judge(self.catalogue, &report.evidence);
         for (row, verdict) in self.counts.population.iter_mut().zip(&verdicts) {
             row.add(verdict);
+        }
+        if self.counts.named.len() < NAMED_MAX {
+            let concerns = verdicts.iter().filter(|verdict| verdict.affected != Answer::No);
+            let is_open = |verdict: &&FlawVerdict| {
+                matches!(verdict.protected, Protection::NotProtected | Protection::Partly)
+            };
+            let open = concerns.clone().filter(is_open).map(|verdict| verdict.id.clone()).collect();
+            let unknown = concerns.filter(|verdict| verdict.protected == Protection::Unknown).count();
+            let is_alone = verdicts.len() == 1;
+            let verdict = verdicts.pop().filter(|_| is_alone);
+            let signature = report.signature();
+            self.counts.named.push(NamedReport { name, signature, open, unknown, verdict });
         }
     }
 
@@ -146,7 +186,7 @@ mod tests {
     #[test]
     fn reports_are_counted_and_others_named() {
         let catalogue = crate::catalogue();
-        let mut census = Census::new(&catalogue);
+        let mut census = Census::new(&catalogue, &catalogue);
         let phenom = "Vendor ID: AuthenticAMD\nCPU family: 16\nModel: 2\nStepping: 2\n";
         census.take("a", Ok(phenom.to_owned()));
         census.take("b", Ok(phenom.replace("Stepping: 2", "Stepping: 3")));

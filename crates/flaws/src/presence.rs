@@ -35,7 +35,7 @@ pub(crate) struct Said<'a> {
     pub(crate) time: &'a Statement,
     /// The CPU itself says that it does not have the flaw.
     pub(crate) immune: bool,
-    /// The kernel says that it does not know.
+    /// The kernel says that it does not know, or what it says is not understood.
     pub(crate) is_unsure: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     } else if kernel == Answer::No {
         (Answer::No, "the kernel says so".to_owned())
     } else if said.is_unsure && listed == Answer::No && !cannot_have(flaw, evidence) {
-        (Answer::Unknown, format!("the kernel does not know; {list_says}"))
+        (Answer::Unknown, format!("what the kernel says leaves it open; {list_says}"))
     } else if need == Answer::Yes
         && !flaw.need.is_empty()
         && flaw.affected.is_empty()

@@ -1,11 +1,17 @@
 //! What a file of /sys/devices/system/cpu/vulnerabilities says, in the wording of any kernel since 4.15.
 //!
-//! Source of the wordings: arch/x86/kernel/cpu/bugs.c of Linux 4.15 to 6.18, and 2,000 `lscpu` reports, which write
-//! `Mitigation;` where the kernel writes `Mitigation:`.
+//! A text counts only if it is made of wordings of `wordings.txt` from its first letter to its last: half understood is not
+//! understood. Sources: Linux 4.15 to 7.0, as the table names them, and 2,000 reports of `lscpu`.
+
+use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use record::{Answer, Protection, WorkaroundState};
 
 use crate::Wording;
+
+/// A longer text is no wording: the longest that Linux 7.0 can print has 240 bytes.
+const TEXT_BYTES_MAX: usize = 1024;
 
 /// What a text says of a flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +22,12 @@ pub struct SysfsStatus {
     pub workaround: WorkaroundState,
     /// Whether the machine is safe.
     pub protected: Protection,
-    /// The kernel says that it does not know, which is more than silence.
+    /// The kernel says that it does not know, or what it says is not known in full: more than silence.
     pub is_unsure: bool,
 }
 
 impl SysfsStatus {
-    /// A text that nobody has seen before.
+    /// No text.
     pub(crate) const NOTHING: Self = Self {
         affected: Answer::Unknown,
         workaround: WorkaroundState::Unknown,
@@ -29,74 +35,143 @@ impl SysfsStatus {
         is_unsure: false,
     };
 
+    /// Of a text that nobody has seen before: whatever it says, it is no "not affected".
+    fn not_understood(text: &str) -> Self {
+        Self { is_unsure: !text.trim().is_empty(), ..Self::NOTHING }
+    }
+
     fn affected(workaround: WorkaroundState, protected: Protection) -> Self {
         Self { affected: Answer::Yes, workaround, protected, is_unsure: false }
     }
 }
 
-/// Reads a text; the entry's own wordings go before the general rule.
+/// Reads a text; the entry's own wordings go before the general rule. A text that is not known in full says nothing.
 pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
-    let text = text.trim().to_lowercase();
-    if let Some(wording) = wordings.iter().find(|wording| text.contains(&wording.contains.to_lowercase())) {
-        // What the kernel calls vulnerable is not protected, however much is done about it.
-        let by_state =
-            if text.starts_with("vulnerable") { Protection::NotProtected } else { protection(wording.state) };
-        return SysfsStatus::affected(wording.state, wording.protected.unwrap_or(by_state));
-    }
-    // The page-size flaw is worded from the hypervisor's side.
-    let text = text.strip_prefix("kvm: ").unwrap_or(&text);
-    // arm64 cannot say "Not affected" of a CPU that keeps predictions apart but has Spectre-BHB: Linux,
-    // arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2. lscpu writes a semicolon.
-    let is_csv2 = ["mitigation: csv2", "mitigation; csv2"].iter().any(|start| text.starts_with(start));
-    if text.starts_with("not affected") || is_csv2 {
-        return SysfsStatus {
-            affected: Answer::No,
-            protected: Protection::NotAffected,
-            ..SysfsStatus::NOTHING
+    let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
+    let said: String = clauses.iter().flat_map(|(separator, row)| [*separator, &row.said]).collect();
+    by_entry(&said, wordings).unwrap_or_else(|| by_rule(&clauses))
+}
+
+/// Reads the clause of a text that begins with `part`, or follows it where it is a separator; a clause that is not there says nothing.
+pub(crate) fn part_status(text: &str, part: &str, wordings: &[Wording]) -> SysfsStatus {
+    let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
+    let part = squeezed(part);
+    let rest = clauses.iter().find_map(|(separator, row)| {
+        row.said.strip_prefix(&part).or((*separator == part).then_some(&row.said))
+    });
+    let Some(rest) = rest else { return SysfsStatus::NOTHING };
+    let general = || self::clauses(rest).map_or(SysfsStatus::NOTHING, |clauses| by_rule(&clauses));
+    by_entry(rest, wordings).unwrap_or_else(general)
+}
+
+/// The kernel's own spelling of a text that is known in full, whoever dropped colons or broke its lines.
+pub(crate) fn sysfs_form(text: &str) -> Option<String> {
+    let spelled = |(separator, row): &Clause| match *separator {
+        "" => row.text.to_owned(),
+        "-" => format!(" - {}", row.text),
+        separator => format!("{separator} {}", row.text),
+    };
+    Some(clauses(text)?.iter().map(spelled).collect())
+}
+
+/// A wording of the table.
+#[derive(Debug)]
+struct Row {
+    /// What it stands behind: `,` stands for a semicolon too; nothing is behind what begins a text.
+    behind: &'static str,
+    /// `none`, `same` or a state.
+    state: &'static str,
+    /// As the kernel spells it.
+    text: &'static str,
+    /// The same, squeezed.
+    squeezed: String,
+    /// What it is read as, squeezed.
+    said: String,
+}
+
+/// A wording in a text, and the separator before it.
+type Clause = (&'static str, &'static Row);
+
+/// The table, the longest wordings first: one may begin with another.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let mut rows: Vec<Row> = include_str!("wordings.txt").lines().filter_map(row).collect();
+    rows.sort_by_key(|row| Reverse(row.squeezed.len()));
+    rows
+});
+
+fn row(line: &'static str) -> Option<Row> {
+    let (state, text) = line.split_once(' ').filter(|(state, _)| *state != "#")?;
+    let (text, said) = text.split_once(" = ").unwrap_or((text, text));
+    let (behind, state) = state.split_at(usize::from(state.starts_with([',', '-'])));
+    Some(Row { behind, state, text: text.trim(), squeezed: squeezed(text), said: squeezed(said) })
+}
+
+/// The one form of all spellings: small letters without blanks, which a broken line adds and loses, and without colons. Of a text
+/// that begins with `Mitigation`, lscpu writes the first colon as a semicolon and drops the others: util-linux,
+/// sys-utils/lscpu-cputype.c, lscpu_read_vulnerabilities.
+fn squeezed(text: &str) -> String {
+    let letters = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':');
+    letters.flat_map(char::to_lowercase).collect::<String>().replace("mitigation;", "mitigation")
+}
+
+/// The wordings that a text is made of, first to last; `None` if one of them is not known.
+fn clauses(text: &str) -> Option<Vec<Clause>> {
+    let text = squeezed((text.len() <= TEXT_BYTES_MAX).then_some(text)?);
+    let (mut rest, mut found) = (text.as_str(), Vec::new());
+    while !rest.is_empty() || found.is_empty() {
+        let separator = [",", ";", "-"].into_iter().find(|separator| rest.starts_with(separator));
+        let separator = if found.is_empty() { "" } else { separator? };
+        let behind = if separator == ";" { "," } else { separator };
+        rest = &rest[separator.len()..];
+        let after = |row: &'static Row| {
+            let after = rest.strip_prefix(&row.squeezed).filter(|_| row.behind == behind)?;
+            (after.is_empty() || after.starts_with([',', ';', '-'])).then_some((row, after))
         };
+        let (row, after) = ROWS.iter().find_map(after)?;
+        found.push((separator, row));
+        rest = after;
     }
-    if text.starts_with("mitigation") {
-        return mitigated(text);
-    }
-    if text.starts_with("vulnerable") || text.starts_with("processor vulnerable") {
-        return vulnerable(text);
-    }
-    if text.starts_with("unknown") {
-        let is_off = text.starts_with("unknown: no mitigations");
-        let workaround = if is_off { WorkaroundState::Off } else { WorkaroundState::Unknown };
+    Some(found)
+}
+
+/// What an entry makes of a text, or a part of one.
+fn by_entry(said: &str, wordings: &[Wording]) -> Option<SysfsStatus> {
+    let wording = wordings.iter().find(|wording| said.contains(&squeezed(&wording.contains)))?;
+    // What the kernel calls vulnerable is not protected, however much is done about it.
+    let by_state =
+        if said.starts_with("vulnerable") { Protection::NotProtected } else { protection(wording.state) };
+    Some(SysfsStatus::affected(wording.state, wording.protected.unwrap_or(by_state)))
+}
+
+/// What the table makes of a text.
+fn by_rule(clauses: &[Clause]) -> SysfsStatus {
+    let Some(((_, first), later)) = clauses.split_first() else { return SysfsStatus::NOTHING };
+    let workaround = match first.state {
+        "none" => {
+            // arm64 cannot say "Not affected" of a CPU that keeps predictions apart but has Spectre-BHB: Linux,
+            // arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
+            let protected = Protection::NotAffected;
+            return SysfsStatus { affected: Answer::No, protected, ..SysfsStatus::NOTHING };
+        }
+        "on" => WorkaroundState::On,
+        "off" => WorkaroundState::Off,
+        "partial" => WorkaroundState::Partial,
+        "attempted" => WorkaroundState::Attempted,
+        _ => WorkaroundState::Unknown,
+    };
+    if first.said.starts_with("unknown") {
         return SysfsStatus { workaround, is_unsure: true, ..SysfsStatus::NOTHING };
     }
-    SysfsStatus::NOTHING
-}
-
-fn mitigated(text: &str) -> SysfsStatus {
-    // Linux before 6.6 put "no microcode" behind "Mitigation: safe RET", which later versions call vulnerable.
-    if text.contains(", no microcode") {
-        return SysfsStatus::affected(WorkaroundState::Attempted, Protection::NotProtected);
+    // The page-size flaw is worded from the hypervisor's side.
+    if !first.said.trim_start_matches("kvm").starts_with("mitigation") {
+        return SysfsStatus::affected(workaround, Protection::NotProtected);
     }
-    if text.contains("smt vulnerable") || text.contains("vmx vulnerable") || text.contains("vmx: vulnerable")
-    {
+    let is = |state| workaround == WorkaroundState::On && later.iter().any(|(_, row)| row.state == state);
+    if is("partial") {
         return SysfsStatus::affected(WorkaroundState::Partial, Protection::Partly);
     }
-    let is_host_unknown = text.contains("host state unknown");
-    let protected = if is_host_unknown { Protection::Unknown } else { Protection::Protected };
-    SysfsStatus::affected(WorkaroundState::On, protected)
-}
-
-fn vulnerable(text: &str) -> SysfsStatus {
-    let measures = text.split_once(':').map_or("", |(_, rest)| rest.trim());
-    let does_something = !measures.is_empty()
-        && !["no microcode", "disabled", "smt"].iter().any(|nothing| measures.starts_with(nothing))
-        && text.starts_with("vulnerable:");
-    // "Vulnerable: X attempted, no microcode" does X for nothing; "Vulnerable: No microcode" and "Vulnerable, no microcode"
-    // do nothing.
-    let is_vain = text.contains("attempted") || text.contains(", no microcode");
-    let state = match (does_something, is_vain) {
-        (true, true) => WorkaroundState::Attempted,
-        (true, false) => WorkaroundState::Partial,
-        (false, _) => WorkaroundState::Off,
-    };
-    SysfsStatus::affected(state, Protection::NotProtected)
+    let protected = if is("unknown") { Protection::Unknown } else { protection(workaround) };
+    SysfsStatus::affected(workaround, protected)
 }
 
 /// What a state alone says of safety.
@@ -107,6 +182,19 @@ pub(crate) fn protection(state: WorkaroundState) -> Protection {
         WorkaroundState::Off | WorkaroundState::Attempted => Protection::NotProtected,
         WorkaroundState::Unknown => Protection::Unknown,
     }
+}
+
+/// Texts that the table knows: each first wording, and each later one behind three of them.
+#[cfg(test)]
+pub(crate) fn known_texts() -> Vec<String> {
+    let of = |behind| ROWS.iter().filter(move |row| row.behind == behind).map(|row| row.text);
+    let mut texts: Vec<String> = of("").map(str::to_owned).collect();
+    for first in ["Mitigation: Retpolines", "Mitigation: PTE Inversion", "Vulnerable"] {
+        texts.extend(of(",").map(|later| format!("{first}; {later}")));
+        texts.extend(of(",").map(|later| format!("{first}, {later}, RSB filling")));
+        texts.extend(of("-").map(|later| format!("{first}; RSB filling - {later}")));
+    }
+    texts
 }
 
 #[cfg(test)]
@@ -159,7 +247,7 @@ mod tests {
             ("Something nobody has written yet", Answer::Unknown, Unknown, OPEN),
         ];
         for (text, affected, workaround, protected) in cases {
-            let is_unsure = text.starts_with("Unknown");
+            let is_unsure = affected == Answer::Unknown;
             assert_eq!(
                 sysfs_status(text, &[]),
                 SysfsStatus { affected, workaround, protected, is_unsure },
@@ -182,6 +270,52 @@ mod tests {
         assert_eq!(sysfs_status(text, &by_request).protected, OnRequest);
         assert_eq!(sysfs_status("Vulnerable: Microcode, no safe RET", &by_request).protected, NotProtected);
         assert_eq!(sysfs_status("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
+    }
+
+    #[test]
+    fn a_text_counts_only_in_full() {
+        for text in [
+            "Mitigation: Retpolines; IBPB: conditional; STIBP: cond",
+            "Mitigation: Retpolines; IBPB: conditional; NEW: disabled",
+            "Mitigation: Clear CPU buffers; SMT vulnerable; and more",
+            "Mitigation: Clear CPU buffers SMT vulnerable",
+            "Mitigation",
+            "Vulnerable: Something new",
+            "Not affected, they say",
+            "; SMT vulnerable",
+        ] {
+            let expected = SysfsStatus { is_unsure: true, ..SysfsStatus::NOTHING };
+            assert_eq!(sysfs_status(text, &[]), expected, "{text}");
+            assert_eq!(part_status(text, "IBPB", &[]), expected, "{text}");
+            assert_eq!(sysfs_form(text), None, "{text}");
+        }
+        assert_eq!(sysfs_status("", &[]), SysfsStatus::NOTHING);
+        // A part that a known text lacks is silence.
+        assert_eq!(part_status("Mitigation: Retpolines; RSB filling", "BHI", &[]), SysfsStatus::NOTHING);
+    }
+
+    #[test]
+    fn hardening_of_system_calls_is_no_mitigation_of_branch_history() {
+        let flaws = crate::catalogue().flaws;
+        let wordings = &flaws.iter().find(|flaw| flaw.id == "spectre-bhi").expect("in the catalogue").wording;
+        let part = |bhi| part_status(&format!("Mitigation: IBRS; BHI: {bhi}"), "BHI", wordings);
+        for (old, new) in [
+            ("Syscall hardening", "Vulnerable"),
+            ("Syscall hardening, KVM: SW loop", "Vulnerable, KVM: SW loop"),
+        ] {
+            assert_eq!(part(old), part(new));
+            assert_eq!(part(old).protected, NotProtected);
+        }
+    }
+
+    #[test]
+    fn every_wording_of_an_entry_occurs_in_the_table() {
+        for flaw in crate::catalogue().flaws {
+            for wording in flaw.wording {
+                let is = |row: &Row| row.said.contains(&squeezed(&wording.contains));
+                assert!(ROWS.iter().any(is), "{}: {}", flaw.id, wording.contains);
+            }
+        }
     }
 
     proptest! {

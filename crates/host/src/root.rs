@@ -49,6 +49,14 @@ pub enum RootError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// Texts that are not there, or may not be read.
+    #[error("cannot open {path}: {source}; give a file, a folder or a tarball of texts")]
+    NoText {
+        /// What was asked for.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// A file of some other kind.
     #[error(
         "{path} is neither a directory nor a tarball (.tar, .tar.gz, .tar.bz2, .tar.zst); give one of those"

@@ -150,6 +150,15 @@ impl fmt::Display for ArmSignature {
     }
 }
 
+/// Implementer and part by their names, in small or capital letters.
+pub fn arm_part(implementer: &str, part: &str) -> Option<(u8, u16)> {
+    let named = PARTS.iter().filter(|(_, _, name)| name.eq_ignore_ascii_case(part));
+    let is_maker = |row: &&(u8, u16, &str)| {
+        IMPLEMENTERS.iter().any(|(number, name)| *number == row.0 && name.eq_ignore_ascii_case(implementer))
+    };
+    named.copied().find(|row| is_maker(&row)).map(|(implementer, part, _)| (implementer, part))
+}
+
 /// CPUs by what they say of themselves, in the order of their first CPUs; all kinds joined by `+`.
 pub fn arm_name(groups: &[ArmCpus]) -> Option<String> {
     let mut names: Vec<String> = Vec::new();

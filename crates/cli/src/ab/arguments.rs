@@ -54,7 +54,7 @@ pub(crate) struct AbArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
     /// Print what would be switched, write by write, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["html", "csv", "markdown", "long", "record"])]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) forms: Forms,

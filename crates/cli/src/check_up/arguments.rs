@@ -54,7 +54,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = EPOCHS, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(crate) epochs: u8,
     /// Print what would be measured, in which time, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "record")]
     pub(crate) plan: bool,
     /// Be one epoch of a check-up, with the task on standard input, and hand back the record in these descriptors
     #[arg(long, hide = true, requires = "parent")]

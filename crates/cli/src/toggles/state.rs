@@ -18,6 +18,10 @@ use crate::output;
 pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = arguments.place.of_user();
     if arguments.dry_run {
+        anyhow::ensure!(
+            !global.json,
+            "--dry-run prints no JSON; sidestep toggles status --json has the journal"
+        );
         return dry_run(&arguments.place, arguments.force, global);
     }
     let how = Revert { force: arguments.force, forget: arguments.forget };

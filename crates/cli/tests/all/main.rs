@@ -10,6 +10,7 @@ mod guard_state;
 mod kill_toggles;
 mod lost_output;
 mod no_perf;
+mod options;
 mod other_cpu;
 mod place;
 mod place_pid;

@@ -31,7 +31,11 @@ fn a_stock_kernel_is_not_condemned_and_a_vulnerable_one_is() {
     for (file, text, id) in [
         ("spec_store_bypass", "Vulnerable", "ssb"),
         ("mds", "Vulnerable: Clear CPU buffers attempted, no microcode; SMT vulnerable", "mds"),
-        ("spectre_v1", "Vulnerable: __user pointer sanitization and usercopy barriers only", "spectre-v1"),
+        (
+            "spectre_v1",
+            "Vulnerable: __user pointer sanitization and usercopy barriers only; no swapgs barriers",
+            "spectre-v1",
+        ),
         ("spectre_v2", "Mitigation: Retpolines; IBPB: disabled; STIBP: disabled", "spectre-v2-user"),
         ("spec_rstack_overflow", "Mitigation: safe RET, no microcode", "srso"),
     ] {
@@ -96,7 +100,7 @@ fn a_norm_is_read_from_json_of_this_and_of_older_versions() {
 #[test]
 fn a_population_counts_each_state_once() {
     let catalogue = catalogue();
-    let mut census = Census::new(&catalogue);
+    let mut census = Census::new(&catalogue, &catalogue);
     for text in
         ["Vulnerable", "Mitigation; Speculative Store Bypass disabled via prctl and seccomp", "Not affected"]
     {

@@ -7,18 +7,20 @@ use std::path::Path;
 
 use super::{Look, RootError, archive, store};
 
-/// The most bytes of one text; a report of `lscpu` has about 3 KiB.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// The most bytes of one text; a report of `lscpu` has about 3 KiB, /proc/cpuinfo of 1,024 CPUs 2 MiB.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
+/// The most bytes of a tarball, unpacked: half a million reports.
+const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 /// Folders deeper than this are not entered.
 const DEPTH_MAX: usize = 32;
 
-/// Hands each text with its name to `take`, that of a pipe too, and of standard input as `-`; broken UTF-8 is replaced. Links are
-/// not followed.
+/// Hands each text with its name to `take`, that of a pipe too, and of standard input as `-`; UTF-16 with its mark is decoded, broken
+/// letters are replaced. Links are not followed.
 ///
 /// # Errors
 /// The path is not there, or the tarball breaks off; a file that cannot be read is handed over as the reason.
 pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) -> Result<(), RootError> {
-    let unreadable = RootError::unreadable(path);
+    let unreadable = |source| RootError::NoText { path: path.to_owned(), source };
     if path == Path::new("-") {
         take("standard input", bounded(std::io::stdin().lock()).map_err(&unreadable)?);
         return Ok(());
@@ -78,7 +80,7 @@ fn unpack(
     take: &mut dyn FnMut(&str, Result<String, String>),
 ) -> Result<(), RootError> {
     let damaged = |error: io::Error| RootError::damaged(path, &error);
-    let mut tarball = tar::Archive::new(decoded);
+    let mut tarball = tar::Archive::new(decoded.take(UNPACKED_BYTES_MAX));
     for entry in tarball.entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
         if entry.header().entry_type().is_file() {
@@ -94,8 +96,21 @@ fn bounded(from: impl Read) -> io::Result<Result<String, String>> {
     let mut bytes = Vec::new();
     from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     let is_whole = bytes.len() as u64 <= TEXT_BYTES_MAX;
-    let text = || String::from_utf8_lossy(&bytes).into_owned();
-    Ok(if is_whole { Ok(text()) } else { Err("it is longer than 1 MiB".to_owned()) })
+    Ok(if is_whole { decoded_text(&bytes) } else { Err("it is longer than 4 MiB".to_owned()) })
+}
+
+/// The letters of a text: of UTF-16 where a byte order mark says so, as PowerShell writes it.
+fn decoded_text(bytes: &[u8]) -> Result<String, String> {
+    let wide = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => Ok(wide(u16::from_le_bytes)),
+        [0xfe, 0xff, ..] => Ok(wide(u16::from_be_bytes)),
+        _ if bytes.contains(&0) => Err("it has NUL bytes, so it is no text".to_owned()),
+        _ => Ok(String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -125,12 +140,27 @@ mod tests {
         assert_eq!(texts(&reports.join("a.txt")), both[..1]);
         let mut long = Vec::new();
         each_text(Path::new("/dev/zero"), &mut |_, text| long.push(text)).expect("readable");
-        assert!(matches!(&long[..], [Err(reason)] if reason.contains("1 MiB")), "{long:?}");
+        assert!(matches!(&long[..], [Err(reason)] if reason.contains("4 MiB")), "{long:?}");
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         std::io::Write::write_all(&mut writer, b"piped").expect("room in a pipe");
         drop(writer);
         let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         assert_eq!(texts(Path::new(&pipe)), [Ok("piped".to_owned())]);
         assert!(each_text(&reports.join("none"), &mut |_, _| ()).is_err());
+    }
+
+    #[test]
+    fn a_text_is_decoded_by_its_mark_and_nul_bytes_are_none() {
+        let cases: [(&[u8], Result<&str, &str>); 5] = [
+            (&[0xff, 0xfe, b'a', 0, b'\n', 0], Ok("a\n")),
+            (&[0xfe, 0xff, 0, b'a', 0], Ok("a")),
+            (&[0xef, 0xbb, 0xbf, b'a'], Ok("a")),
+            (&[b'a', 0, b'b'], Err("it has NUL bytes, so it is no text")),
+            (&[], Ok("")),
+        ];
+        for (bytes, text) in cases {
+            let decoded = bounded(bytes).expect("readable");
+            assert_eq!(decoded.as_deref().map_err(String::as_str), text, "{bytes:?}");
+        }
     }
 }

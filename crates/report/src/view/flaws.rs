@@ -1,6 +1,6 @@
 //! Flaws: the verdicts on one machine, one flaw explained, the catalogue, and counts over many machines.
 
-use flaws::{Flaw, Population, SubState};
+use flaws::{Flaw, GateReason, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, AttackVector, FlawVerdict, Protection, VectorState, WorkaroundState};
 use stats::Order;
@@ -14,6 +14,8 @@ use crate::page::{Page, Section, Statement, Table, Tone};
 const FLAWS_FIRST: usize = 7;
 /// Flaws that the answer names.
 const NAMED: usize = 3;
+/// Reports on a first screen.
+const REPORTS_FIRST: usize = 7;
 /// CPU signatures that are named of many machines.
 const SIGNATURES: usize = 8;
 
@@ -29,6 +31,21 @@ pub fn flaws_page(machine: &Machine, verdicts: &[FlawVerdict], remarks: &[String
         about: vec![counts(verdicts)],
         ..Page::default()
     }
+}
+
+/// The page with what got worse than in a baseline, whose name is `baseline`.
+pub fn against_baseline(mut page: Page, worse: &[GateReason], baseline: &str) -> Page {
+    let ids: Vec<&str> = worse.iter().map(|reason| reason.id.as_str()).collect();
+    let are = if ids.len() == 1 { "is" } else { "are" };
+    let worse = format!("{} {are} worse than in {baseline}", counted(ids.len(), "flaw"));
+    page.because.insert(
+        0,
+        match ids.as_slice() {
+            [] => Statement::good(format!("no flaw is worse than in {baseline}")),
+            ids => Statement::look(format!("{worse}: {}", first_few(ids, NAMED))),
+        },
+    );
+    page
 }
 
 /// The worst first: what is not protected, else what only programs that ask get, else what is unknown.
@@ -283,14 +300,23 @@ pub fn population_page(counts: &Population, all: bool) -> Page {
     let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
     let doubts = [
-        (unreadable, format!("{} not readable as a report of lscpu", counted(unreadable, "text"))),
+        (unreadable, format!("{} not readable as a report of a machine", counted(unreadable, "text"))),
         (ineffective, format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"))),
     ];
     let doubts = doubts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| Statement::doubt(text));
+    let reports = Table::of("reports", &counts.named)
+        .word("report", |report| &report.name)
+        .word("CPU", |report| &report.signature)
+        .prose("not fully protected", |report| Some(joined(report.open.iter().cloned(), ", ")))
+        .number(("unknown", 1), |report| report.unknown)
+        .first(REPORTS_FIRST);
     Page {
-        subject: format!("{} of lscpu", counted(counts.reports, "report")),
+        subject: format!("{} of machines", counted(counts.reports, "report")),
         because: [Statement::faint(signatures)].into_iter().chain(doubts).collect(),
-        sections: vec![Section::new("population", "").table(population(counts, all))],
+        sections: vec![
+            Section::new("population", "").table(population(counts, all)),
+            Section::new("reports", "Reports").table(reports.table()),
+        ],
         ..Page::default()
     }
 }

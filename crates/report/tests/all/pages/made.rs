@@ -308,6 +308,13 @@ fn of_flaws() -> Vec<(&'static str, Page)> {
         reports: 12,
         population: vec![row("gds", 7), row("meltdown", 0), row("spectre-v2", 12)],
         by_signature: [("6-85-7".to_owned(), 9), ("25-1-1".to_owned(), 3)].into(),
+        named: vec![flaws::NamedReport {
+            name: "hosts.txt#1".to_owned(),
+            signature: "6-85-7".to_owned(),
+            open: vec!["gds".to_owned(), "spectre-v2".to_owned()],
+            unknown: 3,
+            verdict: None,
+        }],
         unreadable: Vec::new(),
         unreadable_count: 1,
     };
