@@ -14,6 +14,7 @@ mod other_cpu;
 mod place;
 mod place_pid;
 mod processes;
+mod quoting;
 mod recorded_machines;
 mod schemas;
 mod simulated_sockets;
