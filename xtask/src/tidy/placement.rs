@@ -109,12 +109,10 @@ pub(super) fn files(source: &Source) -> Vec<Violation> {
 fn unjudged(source: &Source) -> Vec<Violation> {
     let opens = |line: &str| {
         let is_import = line.trim_start().starts_with("use ");
-        UNJUDGED.iter().copied().find(|word| match word.contains(':') || word.contains(char::is_uppercase) {
-            true => has_word(line, word),
-            false => {
-                has_word(line, &format!("fs::{word}"))
-                    || (is_import && line.contains("fs::{") && has_word(line, word))
-            }
+        UNJUDGED.iter().copied().find(|word| {
+            let is_name_of_its_own = word.contains(':') || word.contains(char::is_uppercase);
+            (is_name_of_its_own || (is_import && line.contains("fs::{"))) && has_word(line, word)
+                || has_word(line, &format!("fs::{word}"))
         })
     };
     let found = source.production().filter_map(|(number, line)| Some((number, opens(line)?)));

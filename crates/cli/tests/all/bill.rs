@@ -28,7 +28,7 @@ impl Bench {
         if host::live::effective_root() {
             chown(folder.path(), Some(OTHER), Some(OTHER)).expect("root may");
         }
-        Self { program, folder }
+        Self { folder, program }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -128,7 +128,9 @@ fn a_state_folder_that_cannot_be_written_is_not_another_bill() {
     fs::set_permissions(&sealed, fs::Permissions::from_mode(0o555)).expect("ours");
     if host::live::effective_root() {
         let owned = |path: &Path| chown(path, Some(OTHER), Some(OTHER)).expect("root may");
-        ["state", "state/sidestep", "state/sidestep/bill"].iter().for_each(|name| owned(&bench.path(name)));
+        for name in ["state", "state/sidestep", "state/sidestep/bill"] {
+            owned(&bench.path(name));
+        }
     }
     let text = said(&bench.run(&words(&[], &["true"])));
     assert!(text.contains("cannot use") && text.contains("Permission denied"), "{text}");

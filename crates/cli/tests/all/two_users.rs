@@ -346,9 +346,9 @@ fn a_program_in_a_cache_that_another_user_could_have_filled_is_not_run() {
     for spoil in [0, 1] {
         let input = own.join("sidestep/workloads").join(&name);
         if spoil == 0 {
-            chown(&input, Some(OTHER), None).expect("root may")
+            chown(&input, Some(OTHER), None).expect("root may");
         } else {
-            set_mode(&input, 0o777)
+            set_mode(&input, 0o777);
         }
         let (code, said) = bench.check_workload(&[("XDG_CACHE_HOME", &own)]);
         let expected = ["belongs to user 65534", "other users may write to"][spoil];

@@ -100,5 +100,10 @@ mod tests {
         assert_eq!(&magic, b"\x7fELF");
         assert!(ProgramFile::open(std::process::id(), path, Some(1)).is_err());
         assert!(ProgramFile::open(u32::MAX, "/no/such", None).is_err());
+        // A mapped file that was deleted is named so, and anybody may put a pipe there.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let pipe = folder.path().join("program (deleted)");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("coreutils").success());
+        assert!(ProgramFile::open(std::process::id(), pipe.to_str().expect("plain"), None).is_err());
     }
 }
