@@ -171,7 +171,7 @@ pub(crate) fn new_folder() -> anyhow::Result<PathBuf> {
 /// Makes the folder of --record, in which none of these files is: nothing is ever overwritten.
 fn prepare(folder: &Path, names: &[&str]) -> anyhow::Result<()> {
     make_folders(folder)?;
-    match names.iter().find(|name| folder.join(name).exists()) {
+    match names.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) => {
             anyhow::bail!("{} already holds {name}; choose another place with --record DIR", folder.display())
         }

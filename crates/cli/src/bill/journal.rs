@@ -119,6 +119,10 @@ impl Journal {
         let state = state();
         let folder = state.begun()?.ok_or_else(nothing)?;
         let lock = locked(state.path())?;
+        // The one that was to come in place of another was cut off before its first line.
+        if folder.read(FILE)?.is_none() {
+            restore_last(&folder)?;
+        }
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
         let held = parsed(&bytes).with_context(|| {
             format!("{} is no journal of this version; remove it", state.path().join(FILE).display())
@@ -226,13 +230,18 @@ impl Journal {
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let failed = || format!("cannot remove {}", self.path.join(FILE).display());
         self.folder.remove(FILE).with_context(failed)?;
-        for (_, name) in old_files(&self.folder)?.iter().rev() {
-            if self.folder.read(name)?.is_some_and(|bytes| parsed(&bytes).is_some()) {
-                return self.folder.rename(name, FILE).with_context(failed);
-            }
-        }
-        Ok(())
+        restore_last(&self.folder)
     }
+}
+
+/// Makes the last bill that was set aside, if there is one, the one to go on with.
+fn restore_last(folder: &TrustedFolder) -> anyhow::Result<()> {
+    for (_, name) in old_files(folder)?.iter().rev() {
+        if folder.read(name)?.is_some_and(|bytes| parsed(&bytes).is_some()) {
+            return folder.rename(name, FILE).with_context(|| format!("cannot go on with {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// Bills that were set aside, the last one at the end.

@@ -104,7 +104,7 @@ impl RowFiles {
     fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
         if let Some(signal) = pending_signal() {
             return Err(anyhow::Error::new(EndedBySignal(signal))
-                .context(format!("ended by the user; the rows in {} stay", self.folder.display())));
+                .context(format!("ended by the user; no file in {} is replaced", self.folder.display())));
         }
         let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
         let (_, path, file) = of_table.expect("every table has a file");
