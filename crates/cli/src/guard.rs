@@ -269,7 +269,9 @@ fn unit(state: Option<&Path>, metrics_file: Option<&Path>, global: &Global) -> a
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     // The service has another folder than whoever asks for its text.
     let [state, metrics_file] = [state, metrics_file].map(|path| path.map(std::path::absolute).transpose());
-    output::print_lines(&units_text(&program, state?.as_deref(), metrics_file?.as_deref())?)?;
+    let text = units_text(&program, state?.as_deref(), metrics_file?.as_deref())?;
+    output::ensure_shown(&text)?;
+    output::print_lines(&text)?;
     Ok(Outcome::Done)
 }
 

@@ -163,6 +163,7 @@ pub(super) fn confirm(arguments: &ConfirmArguments) -> anyhow::Result<Outcome> {
     let drop = std::path::absolute(&arguments.drop)?;
     let drop =
         drop.to_str().context("the name of the drop directory is not UTF-8; choose another with --drop")?;
+    output::ensure_shown(drop)?;
     let script = fleet::confirm::slurm(&found, drop, arguments.seed)?;
     output::print_lines(&script)?;
     Ok(Outcome::Done)

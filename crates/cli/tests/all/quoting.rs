@@ -24,6 +24,19 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![hostile.prop_map(|text: String| text), "[^\0]{0,12}".prop_map(|text: String| text)]
 }
 
+#[test]
+fn a_word_that_could_not_be_printed_as_it_is_is_refused() {
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/fleet/check.json");
+    for words in
+        [&["fleet", "confirm", check, "--drop", "/a\tb"][..], &["guard", "unit", "--state", "/a\u{202e}b"]]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_sidestep")).args(words).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{words:?}: {output:?}");
+        assert!(said.lines().count() == 1 && said.contains("no terminal shows"), "{words:?}: {said}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
