@@ -277,6 +277,7 @@ fn unit(state: Option<&Path>, metrics_file: Option<&Path>, global: &Global) -> a
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::env;
     use std::process::Command;
 
@@ -289,7 +290,7 @@ mod tests {
     const TIMES: usize = 30;
 
     fn past(checked_utc: String) -> GuardPast {
-        GuardPast { checked_utc, saved_days: 0.0, costs: Default::default() }
+        GuardPast { checked_utc, saved_days: 0.0, costs: BTreeMap::default() }
     }
 
     #[test]
@@ -298,7 +299,11 @@ mod tests {
             let state = State(KeptFolder::below("guard", Some(Path::new(&folder))));
             for time in 0..TIMES {
                 let name = format!("{}-{time}", std::process::id());
-                state.remember(|ledger| Ok(ledger.past.push(past(name)))).expect("writable");
+                let added = state.remember(|ledger| {
+                    ledger.past.push(past(name));
+                    Ok(())
+                });
+                added.expect("writable");
             }
             return;
         }
