@@ -146,6 +146,42 @@ mod tests {
         definition().debug_assert();
     }
 
+    /// Options and arguments that take a path, by what is done with it. What is new here belongs into tests/all/prepared_paths.rs as well.
+    const WRITTEN: [&str; 9] =
+        ["html", "csv", "junit", "prometheus", "metrics-file", "output", "save", "record", "directory"];
+    const READ: [&str; 13] = [
+        "check",
+        "check-up",
+        "cpuid",
+        "drop",
+        "expect",
+        "against",
+        "history",
+        "inventory",
+        "lscpu",
+        "matrix",
+        "records",
+        "sysroot",
+        "tree",
+    ];
+    const KEPT: [&str; 2] = ["state", "unit-folder"];
+
+    fn paths_of(command: &clap::Command, found: &mut std::collections::BTreeSet<String>) {
+        let is_path =
+            |arg: &&clap::Arg| arg.get_value_parser().type_id() == std::any::TypeId::of::<PathBuf>();
+        let name = |arg: &clap::Arg| arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
+        found.extend(command.get_arguments().filter(is_path).map(name));
+        command.get_subcommands().for_each(|below| paths_of(below, found));
+    }
+
+    #[test]
+    fn every_path_on_the_command_line_is_known_to_be_read_written_or_kept() {
+        let mut found = std::collections::BTreeSet::new();
+        paths_of(&definition(), &mut found);
+        let known = WRITTEN.iter().chain(&READ).chain(&KEPT).map(|name| (*name).to_owned()).collect();
+        assert_eq!(found, known);
+    }
+
     #[test]
     fn a_program_after_two_dashes_gets_exactly_what_was_typed() {
         const ROWS: [&[&str]; 8] = [

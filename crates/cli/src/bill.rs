@@ -103,14 +103,18 @@ impl Measured {
 /// Prices what was asked for.
 pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {
     let forms = arguments.forms.clone().absolute()?;
+    let mut global = global.clone();
     let (journal, arguments) = if arguments.resume {
         let journal = Journal::open()?;
         journal.enter_its_folder()?;
-        let again = journal.arguments()?;
+        let (again, then) = journal.arguments()?;
+        let forms = forms.or(&mut global, again.forms.clone().absolute()?, &then);
+        global.gate |= then.gate;
         (Some(journal), BillArguments { forms, ..again })
     } else {
         (None, arguments.clone())
     };
+    let global = &global;
     let tasks = Task::all(&arguments)?;
     if !arguments.dry_run && live::effective_root() {
         // What an earlier sidestep left switched is not the present state.
@@ -137,7 +141,7 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
     match failure {
         // A bill that was refused after its first run leaves nothing to go on with.
         Some(error) if priced.programs.is_empty() => {
-            if error.is::<CouldNotMeasure>() {
+            if error.is::<CouldNotMeasure>() || !journal.has_run {
                 journal.finish()?;
             }
             after_error(error, &priced.restored)

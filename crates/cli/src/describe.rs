@@ -127,16 +127,17 @@ fn save(file: &Path, arguments: &MachineArguments, global: &Global) -> anyhow::R
             0 => "no registers: they need root and the msr module".to_owned(),
             count => format!("registers of {}", machine::counted(count, "CPU")),
         };
+        let word = machine::shell_word(&file.to_string_lossy());
         let kib = capture.tarball.len().div_ceil(1024);
         let (cpuid, dump) = if capture.cpus == 0 {
             ("this architecture has no CPUID".to_owned(), String::new())
         } else {
             let cpus = machine::counted(capture.cpus, "CPU");
-            (format!("CPUID of {cpus}, {registers}"), format!(" --cpuid {path}"))
+            (format!("CPUID of {cpus}, {registers}"), format!(" --cpuid {word}"))
         };
         output::print_lines(&format!(
             "{path}: {}, {cpuid}; {kib} KiB\n\
-             sidestep machine --sysroot {path}{dump}\nsidestep flaws --sysroot {path}{dump}\n",
+             sidestep machine --sysroot {word}{dump}\nsidestep flaws --sysroot {word}{dump}\n",
             machine::counted(capture.files, "file")
         ))?;
     }

@@ -1,11 +1,10 @@
 //! The forms in which a command gives its result: terminal, HTML, Markdown, CSV by the page's renderers; JSON is the document itself.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::{ArgMatches, Args};
-use host::live::write_atomically;
+use host::live::{make_folders, write_atomically};
 use report::Page;
 
 use crate::options::{Global, OUTPUT};
@@ -90,6 +89,16 @@ impl Forms {
         Ok(Self { html, csv: csv.transpose()?, ..self })
     }
 
+    /// The same with what was asked for before; of what stdout takes, what is asked for now counts.
+    pub(crate) fn or(self, global: &mut Global, before: Self, then: &Global) -> Self {
+        let is_asked = global.json || self.words.markdown || self.prints_csv();
+        global.json |= then.json && !is_asked;
+        let markdown = self.words.markdown || (before.words.markdown && !is_asked);
+        let csv = before.csv.filter(|path| !is_asked || path != Path::new(STDOUT));
+        let words = Words { long: self.words.long || before.words.long, markdown };
+        Self { words, html: self.html.or(before.html), csv: self.csv.or(csv) }
+    }
+
     /// Writes the files that were asked for, and gives what is to be printed.
     ///
     /// # Errors
@@ -122,9 +131,7 @@ impl Forms {
         }
         ensure!(self.csv.is_none() || !page.csv().is_empty(), "there is no table here; leave out --csv");
         if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
-            fs::create_dir_all(folder).with_context(|| {
-                format!("cannot make {}; choose another folder with --csv=DIR", folder.display())
-            })?;
+            make_folders(folder)?;
             for (name, table) in page.csv() {
                 write_atomically(&folder.join(format!("{name}.csv")), table.as_bytes())?;
             }

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::options::Global;
 
@@ -74,7 +74,7 @@ pub(crate) fn added(command: Command) -> Command {
 pub(crate) fn parsed_alone<A: Args>(
     name: &'static str,
     words: impl IntoIterator<Item = OsString>,
-) -> Result<A, clap::Error> {
+) -> Result<(A, Global), clap::Error> {
     let own = A::augment_args(Command::new(name));
     let command = Global::augment_args(Command::new("sidestep").subcommand(own));
     let judge = JUDGES.iter().find(|(words, ..)| *words == [name]);
@@ -84,7 +84,9 @@ pub(crate) fn parsed_alone<A: Args>(
     }
     .try_get_matches_from(words)?;
     let below = matches.subcommand_matches(name);
-    A::from_arg_matches(below.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?)
+    let own = A::from_arg_matches(below.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?)?;
+    let (gate, strict) = asked(&matches);
+    Ok((own, Global { gate, strict, ..Global::from_arg_matches(&matches)? }))
 }
 
 fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Command {

@@ -3,7 +3,6 @@
 mod metrics;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use experiments::guard::{FEWEST_RUNS, Guard, allowance};
 use experiments::history::entry;
 use experiments::systemd_units::units_text;
 use host::live::{install_handlers, pending_signal, utc_now, write_atomically};
+use host::{Lock, ScratchFolder, StateFolder};
 use machine::Bytes;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 use serde::de::DeserializeOwned;
@@ -97,7 +97,9 @@ pub(crate) fn guard(arguments: &GuardArguments, global: &Global) -> anyhow::Resu
         }
         GuardCommand::Init { runs, every, .. } => init(&state, *runs, *every, global),
         GuardCommand::Check(check) => self::check(&state, check, global),
-        GuardCommand::Unit { metrics_file } => unit(metrics_file.as_deref(), global),
+        GuardCommand::Unit { metrics_file } => {
+            unit(arguments.state.as_deref(), metrics_file.as_deref(), global)
+        }
     }
 }
 
@@ -134,6 +136,22 @@ impl State {
         }
     }
 
+    /// Adds to the ledger what is found beside all that other checks added meanwhile: none of them ends in between.
+    fn remember<T>(&self, judge: impl FnOnce(&mut GuardLedger) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let _lock = self.lock();
+        let mut ledger = self.ledger();
+        let found = judge(&mut ledger)?;
+        if let Err(why) = self.write(LEDGER, &ledger) {
+            output::complain(&format!("the next check will not know of this one: {why:#}"));
+        }
+        Ok(found)
+    }
+
+    /// Keeps other checks from the ledger; one that cannot have it goes on alone, and `write` says why.
+    fn lock(&self) -> Option<Lock> {
+        StateFolder::new(self.0.path()).lock().ok()
+    }
+
     fn baseline(&self) -> anyhow::Result<GuardBaseline> {
         let found: Option<GuardBaseline> = self.read(BASELINE)?;
         let baseline = found.filter(|baseline| !baseline.runs.is_empty());
@@ -149,16 +167,14 @@ impl State {
     /// One check-up. Its record lies in the guard's folder for as long as it takes.
     fn check_up(&self) -> anyhow::Result<HistoryEntry> {
         self.0.made()?;
-        let folder = self.0.path().join(format!("check-{}", std::process::id()));
+        let folder = ScratchFolder::below(self.0.path()).map_err(|why| self.0.unusable(why))?;
         let words =
             CHECK_UP.iter().map(OsString::from).chain(["--only".into(), ONLY.into(), "--record".into()]);
-        let mut run: RunArguments = parsed_alone("run", words.chain([folder.clone().into_os_string()]))?;
+        let words = words.chain([folder.path().as_os_str().to_owned()]);
+        let (mut run, _) = parsed_alone::<RunArguments>("run", words)?;
         run.free_memory_max = Some(FREE_MEMORY_MAX);
-        let measured = check_up::once(&run, &Global { quiet: true, ..Global::default() })
-            .and_then(|_| Ok(entry(&store::load(&folder)?)));
-        // What is left of it is not read again.
-        let _ = fs::remove_dir_all(&folder);
-        measured
+        check_up::once(&run, &Global { quiet: true, ..Global::default() })?;
+        Ok(entry(&store::load(folder.path())?))
     }
 }
 
@@ -193,6 +209,7 @@ fn init(state: &State, runs: u32, every: Option<Duration>, global: &Global) -> a
 fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Result<()> {
     let guard = Guard::new(baseline, allowance(&[], "")).context("a baseline without runs")?;
     state.write(BASELINE, baseline)?;
+    let _lock = state.lock();
     // There may be none.
     let _ = state.0.made()?.remove(LEDGER);
     if global.json {
@@ -223,17 +240,18 @@ fn check_ups(state: &State, guard: &Guard<'_>) -> anyhow::Result<Option<Vec<Hist
 fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
     let baseline = state.baseline()?;
     let is_replay = !arguments.records.is_empty();
-    let mut ledger = if is_replay { GuardLedger::default() } else { state.ledger() };
-    let guard =
-        Guard::new(&baseline, allowance(&ledger.past, &utc_now())).context("a baseline without runs")?;
-    let checks = if is_replay { Some(entries(&arguments.records)?) } else { check_ups(state, &guard)? };
-    let Some(checks) = checks else {
-        return Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted));
+    let guard = |ledger: &GuardLedger| {
+        Guard::new(&baseline, allowance(&ledger.past, &utc_now())).context("a baseline without runs")
     };
-    let outcome = guard.judge(&checks, &mut ledger);
-    if let Some(Err(why)) = (!is_replay).then(|| state.write(LEDGER, &ledger)) {
-        output::complain(&format!("the next check will not know of this one: {why:#}"));
-    }
+    let outcome = if is_replay {
+        let mut ledger = GuardLedger::default();
+        guard(&ledger)?.judge(&entries(&arguments.records)?, &mut ledger)
+    } else {
+        let Some(checks) = check_ups(state, &guard(&state.ledger())?)? else {
+            return Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted));
+        };
+        state.remember(|ledger| Ok(guard(ledger)?.judge(&checks, ledger)))?
+    };
     if let Some(file) = &arguments.metrics_file {
         write_atomically(file, metrics::metrics(&outcome).as_bytes())?;
     }
@@ -246,9 +264,62 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }
 
-fn unit(metrics_file: Option<&Path>, global: &Global) -> anyhow::Result<Outcome> {
+fn unit(state: Option<&Path>, metrics_file: Option<&Path>, global: &Global) -> anyhow::Result<Outcome> {
     anyhow::ensure!(!global.json, "guard unit prints systemd units, which are no JSON; leave --json out");
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    output::print_lines(&units_text(&program, metrics_file)?)?;
+    // The service has another folder than whoever asks for its text.
+    let [state, metrics_file] = [state, metrics_file].map(|path| path.map(std::path::absolute).transpose());
+    let text = units_text(&program, state?.as_deref(), metrics_file?.as_deref())?;
+    output::ensure_shown(&text)?;
+    output::print_lines(&text)?;
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::env;
+    use std::process::Command;
+
+    use record::GuardPast;
+
+    use super::*;
+
+    /// Names the folder to the processes of the test below.
+    const VARIABLE: &str = "SIDESTEP_TEST_LEDGER";
+    const TIMES: usize = 30;
+
+    fn past(checked_utc: String) -> GuardPast {
+        GuardPast { checked_utc, saved_days: 0.0, costs: BTreeMap::default() }
+    }
+
+    #[test]
+    fn no_check_is_lost_of_three_processes_that_add_theirs_at_once() {
+        if let Some(folder) = env::var_os(VARIABLE) {
+            let state = State(KeptFolder::below("guard", Some(Path::new(&folder))));
+            for time in 0..TIMES {
+                let name = format!("{}-{time}", std::process::id());
+                let added = state.remember(|ledger| {
+                    ledger.past.push(past(name));
+                    Ok(())
+                });
+                added.expect("writable");
+            }
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let this = env::current_exe().expect("it has a file");
+        let name = "guard::tests::no_check_is_lost_of_three_processes_that_add_theirs_at_once";
+        let start = |_| {
+            let mut command = Command::new(&this);
+            command.args(["--exact", name]).env(VARIABLE, folder.path());
+            command.stdout(std::process::Stdio::null()).spawn().expect("it can be started")
+        };
+        let checks: Vec<_> = (0..3).map(start).collect();
+        for mut check in checks {
+            assert!(check.wait().expect("ours").success());
+        }
+        let state = State(KeptFolder::below("guard", Some(folder.path())));
+        assert_eq!(state.ledger().past.len(), 3 * TIMES);
+    }
 }

@@ -8,7 +8,6 @@ use clap::Args;
 use experiments::history::{BOUNDS, FileName, entry, fingerprint, is_same_machine, to_prune, trends};
 use experiments::neighbours;
 use host::TrustedFolder;
-use host::live::is_running;
 use host::trusted_folder::UNFINISHED;
 use machine::did_you_mean;
 use record::{
@@ -217,17 +216,10 @@ fn read(folder: &TrustedFolder, name: &str) -> Result<HistoryEntry, String> {
         .map_err(|why| why.to_string())
 }
 
-/// True of a file that a process began which is gone.
-fn is_deserted(name: &str) -> bool {
-    let writer = name.split_once(UNFINISHED).and_then(|(_, process)| process.parse::<u32>().ok());
-    writer.is_some_and(|writer| !is_running(writer))
-}
-
 /// What cannot be removed stays until the next time: the entry is written, and another run may have been faster.
 fn prune(folder: &TrustedFolder, written: &str) {
     let files = folder.files().unwrap_or_default();
-    let deserted = files.iter().map(|(name, _)| name).filter(|name| is_deserted(name)).cloned();
-    for name in deserted.chain(to_prune(&files, written, BOUNDS)) {
+    for name in to_prune(&files, written, BOUNDS) {
         let _ = folder.remove(&name);
     }
 }
@@ -292,6 +284,8 @@ mod tests {
         for name in [&dead, &alive] {
             folder.write(name, b"half").expect("writable");
         }
+        let at_work = fs::File::open(store.0.path().join(&alive)).expect("readable");
+        at_work.lock().expect("as its writer holds it");
         let found = store.read().expect("readable");
         assert!(found.entries.len() == 1 && found.skipped.is_empty(), "{found:?}");
         store.append(&record(2)).expect("writable");

@@ -64,6 +64,16 @@ pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
     print(&lines)
 }
 
+/// Refuses words for pasting that `print_lines` would change.
+///
+/// # Errors
+/// A word holds what would steer or deceive a terminal.
+pub(crate) fn ensure_shown(text: &str) -> anyhow::Result<()> {
+    let hidden = text.lines().find(|line| line.contains(is_harmful)).map(harmless);
+    let Some(line) = hidden else { return Ok(()) };
+    anyhow::bail!("a character that no terminal shows is in {line}; choose another name")
+}
+
 /// A result that is printed as JSON. One body for each type, and one layout for all: what a type adds to the program is its own fields.
 pub(crate) trait Document {
     /// On one line.

@@ -1,12 +1,14 @@
 //! Records on disk: a new folder per run, written whole, and read back with one clear line when that fails.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use host::TrustedFolder;
-use host::live::{create_atomically, create_directory_anew, utc_now, write_atomically};
+use host::live::{
+    create_atomically, create_directory_anew, make_folders, make_folders_below, utc_now, write_atomically,
+};
+use host::{NotPlain, TrustedFolder, read_plain};
 use record::{Encoding, Record, decode, encode};
 use toggles::Place;
 
@@ -62,10 +64,8 @@ impl Folder {
     ///
     /// # Errors
     /// A folder that cannot be made or written.
-    pub(crate) fn in_drop(path: PathBuf, name: &str, begun: &Record) -> anyhow::Result<Self> {
-        fs::create_dir_all(&path).with_context(|| {
-            format!("cannot create {}; choose another drop directory with --drop DIR", path.display())
-        })?;
+    pub(crate) fn in_drop(drop: &Path, node: &str, name: &str, begun: &Record) -> anyhow::Result<Self> {
+        let path = make_folders_below(drop, node)?;
         let bytes = encode(begun, Encoding::Zstd)?;
         for number in 1..RUNS_OF_ONE_SECOND {
             // Two runs of one node within a second: both are kept.
@@ -170,10 +170,8 @@ pub(crate) fn new_folder() -> anyhow::Result<PathBuf> {
 
 /// Makes the folder of --record, in which none of these files is: nothing is ever overwritten.
 fn prepare(folder: &Path, names: &[&str]) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| {
-        format!("cannot create {}; choose another place with --record DIR", folder.display())
-    })?;
-    match names.iter().find(|name| folder.join(name).exists()) {
+    make_folders(folder)?;
+    match names.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) => {
             anyhow::bail!("{} already holds {name}; choose another place with --record DIR", folder.display())
         }
@@ -217,19 +215,22 @@ const RECORD_BYTES_MAX: u64 = 512 << 20;
 /// Reads a regular file of at most `bytes_max` that should hold a `what`: a device or a pipe may have no end, and a file may grow while it is read
 /// or be larger than it says.
 pub(crate) fn read_bounded(file: &Path, bytes_max: u64, what: &str) -> anyhow::Result<Vec<u8>> {
-    let unreadable = || format!("cannot read {}, which should be a {what}", file.display());
-    let status = fs::metadata(file).with_context(unreadable)?;
-    anyhow::ensure!(status.is_file(), "{} is not a regular file; name a {what}", file.display());
-    let mut bytes = Vec::new();
-    let opened = File::open(file).with_context(unreadable)?;
-    opened.take(bytes_max + 1).read_to_end(&mut bytes).with_context(unreadable)?;
-    anyhow::ensure!(
-        bytes.len() as u64 <= bytes_max,
-        "{} is larger than any {what}, {}; name a {what}",
-        file.display(),
-        machine::Bytes(bytes_max)
-    );
-    Ok(bytes)
+    read_plain(file, bytes_max).map_err(|why| {
+        let name = file.display();
+        match why.get_ref().and_then(|why| why.downcast_ref()) {
+            Some(NotPlain::Kind) => anyhow::anyhow!("{name} is not a regular file; name a {what}"),
+            Some(NotPlain::Large(most)) => {
+                anyhow::anyhow!("{name} is larger than any {what}, {most}; name a {what}")
+            }
+            None => anyhow::Error::new(why).context(format!("cannot read {name}, which should be a {what}")),
+        }
+    })
+}
+
+/// The same of text.
+pub(crate) fn read_text(file: &Path, bytes_max: u64, what: &str) -> anyhow::Result<String> {
+    let bytes = read_bounded(file, bytes_max, what)?;
+    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text; name a {what}", file.display()))
 }
 
 #[cfg(test)]

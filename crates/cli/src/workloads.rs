@@ -3,12 +3,11 @@
 mod check;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::slice::from_ref;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
 use host::Root;
 use host::live::{ChildOutput, run_child};
@@ -18,6 +17,7 @@ use workloads::{Suite, Workload};
 use crate::forms::Forms;
 use crate::options::{Global, named};
 use crate::outcome::Outcome;
+use crate::store;
 use check::CheckArguments;
 
 /// Version of the JSON documents of this command.
@@ -137,8 +137,11 @@ impl Selection {
     }
 }
 
+/// A file of a workload has some hundred bytes, and a script in it some thousand.
+const WORKLOAD_BYTES_MAX: u64 = 1 << 20;
+
 fn file(name: &str) -> anyhow::Result<Workload> {
-    let text = fs::read_to_string(name).with_context(|| format!("cannot read the workload {name}"))?;
+    let text = store::read_text(Path::new(name), WORKLOAD_BYTES_MAX, "workload")?;
     Ok(workloads::read(name, &text)?)
 }
 

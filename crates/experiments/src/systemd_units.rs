@@ -65,14 +65,22 @@ fn quoted(path: &Path) -> Result<String, NotForUnit> {
 /// Name of service and timer, before the dot.
 pub const GUARD_UNIT: &str = "sidestep-guard";
 
-/// Both units, each after a comment that names its file: `program` is absolute, and metrics go to a file if one is named.
+/// Both units, each after a comment that names its file: `program` is absolute, the baseline lies in `state` and metrics go to a file, if
+/// these are named.
 ///
 /// # Errors
 /// A path that systemd could not take.
-pub fn units_text(program: &Path, metrics: Option<&Path>) -> Result<String, NotForUnit> {
+pub fn units_text(
+    program: &Path,
+    state: Option<&Path>,
+    metrics: Option<&Path>,
+) -> Result<String, NotForUnit> {
     let program = quoted(program)?;
-    let metrics =
-        metrics.map(quoted).transpose()?.map_or_else(String::new, |file| format!(" --metrics-file {file}"));
+    let option = |name: &str, path: Option<&Path>| {
+        let path = path.map(quoted).transpose()?;
+        Ok(path.map_or_else(String::new, |path| format!(" {name} {path}")))
+    };
+    let (state, metrics) = (option("--state", state)?, option("--metrics-file", metrics)?);
     Ok(format!(
         "# {GUARD_UNIT}.service
 [Unit]
@@ -81,7 +89,7 @@ After=multi-user.target
 
 [Service]
 Type=oneshot
-ExecStart={program} guard check --gate{metrics}
+ExecStart={program} guard check --gate{state}{metrics}
 # A change ends the service as failed, which systemctl --failed lists.
 TimeoutStartSec=2min
 
@@ -142,13 +150,20 @@ WantedBy=multi-user.target
 
     #[test]
     fn the_units_check_and_a_path_adds_no_word() {
-        let text =
-            units_text(Path::new("/opt/a b/sidestep"), Some(Path::new("/var/lib/m.prom"))).expect("plain");
+        let path = |text: &'static str| Some(Path::new(text));
+        let program = Path::new("/opt/a b/sidestep");
+        let text = units_text(program, path("/srv/g"), path("/var/lib/m.prom")).expect("plain");
         assert!(text.contains(
-            "ExecStart=\"/opt/a b/sidestep\" guard check --gate --metrics-file \"/var/lib/m.prom\"\n"
+            "ExecStart=\"/opt/a b/sidestep\" guard check --gate --state \"/srv/g\" --metrics-file \"/var/lib/m.prom\"\n"
         ));
+        let text = units_text(program, None, None).expect("plain");
+        assert!(text.contains(" guard check --gate\n"), "{text}");
         assert!(text.contains("OnCalendar=daily") && text.matches("[Unit]").count() == 2);
-        assert!(units_text(Path::new("relative"), None).is_err());
-        assert!(units_text(Path::new("/a"), Some(Path::new("/b\nExecStart=/bin/sh"))).is_err());
+        assert!(units_text(Path::new("relative"), None, None).is_err());
+        for hostile in [path("/b\nExecStart=/bin/sh"), path("relative")] {
+            assert!(
+                units_text(program, None, hostile).is_err() && units_text(program, hostile, None).is_err()
+            );
+        }
     }
 }

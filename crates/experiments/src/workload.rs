@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use host::live::{ChildOutput, ChildRun, FolderError, ScratchFolder, filled_once, run_child};
+use host::live::{ChildOutput, ChildRun, run_child};
+use host::{FolderError, ScratchFolder, filled_once};
 use workloads::{Metric, MetricError, Output, Workload};
 
 use crate::program::{Program, how_it_failed};

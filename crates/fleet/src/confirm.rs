@@ -32,7 +32,7 @@ pub enum ConfirmError {
     #[error("nothing to repeat: no suspect of this check is open")]
     Nothing,
     /// A name that would be no word for a shell or for Slurm.
-    #[error("cannot repeat any suspect: {0}")]
+    #[error("cannot print the commands: {0}")]
     Unusable(String),
 }
 
@@ -41,7 +41,8 @@ pub enum ConfirmError {
 /// # Errors
 /// `ConfirmError`.
 pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, ConfirmError> {
-    let (jobs, unusable) = jobs(check);
+    let id = id(check).map_err(ConfirmError::Unusable)?;
+    let (jobs, unusable) = jobs(check, id);
     if jobs.is_empty() {
         return Err(unusable.into_iter().next().map_or(ConfirmError::Nothing, ConfirmError::Unusable));
     }
@@ -51,7 +52,7 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
          # Each repeats a suspect and healthy nodes of the same kind in random order, one run at a time.\n\
          # Read it, then run it with sh. When the jobs have ended, sidestep fleet check says confirmed or not seen again.\n\
          DROP={}\nexport DROP\n",
-        check.id,
+        id,
         machine::shell_quoted(drop)
     );
     for why in unusable {
@@ -64,8 +65,14 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
     Ok(script)
 }
 
+/// The name of a check, which stands in scripts; documents come from elsewhere, and this one is ours.
+fn id(check: &FleetCheck) -> Result<&str, String> {
+    let refused = || format!("{:?} is no name of a check; make it again with sidestep fleet check", check.id);
+    if is_word(&check.id) { Ok(&check.id) } else { Err(refused()) }
+}
+
 /// The jobs of all open suspects, and what cannot be repeated.
-fn jobs(check: &FleetCheck) -> (Vec<Job>, Vec<String>) {
+fn jobs(check: &FleetCheck, id: &str) -> (Vec<Job>, Vec<String>) {
     let (mut jobs, mut unusable) = (Vec::new(), Vec::new());
     let mut add = |stratum: usize, job: Job| {
         let preset = check.strata.get(stratum).map(|stratum| stratum.preset.as_str()).unwrap_or_default();
@@ -83,7 +90,7 @@ fn jobs(check: &FleetCheck) -> (Vec<Job>, Vec<String>) {
         check.suspects.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
     {
         let job = Job {
-            experiment: format!("confirm-{}-n{index}", check.id),
+            experiment: format!("confirm-{id}-n{index}"),
             what: format!("node {}", one.node),
             suspects: vec![one.node.clone()],
             healthy: one.matched.clone(),
@@ -95,7 +102,7 @@ fn jobs(check: &FleetCheck) -> (Vec<Job>, Vec<String>) {
     for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
     {
         let [suspects, healthy] = one.repeat_on.clone();
-        let experiment = format!("confirm-{}-l{index}", check.id);
+        let experiment = format!("confirm-{id}-l{index}");
         let what = format!("{}={}", one.factor, one.level);
         add(
             one.stratum,
@@ -157,7 +164,7 @@ fn options(preset: &str) -> Option<String> {
 }
 
 /// Whether a shell, a list of nodes and a list of names take it as it is.
-fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
@@ -169,16 +176,20 @@ pub fn suspect_text(one: &FleetSuspect) -> String {
 }
 
 /// Lines that take confirmed nodes out of Slurm, for an administrator to run. What is only suspect stands as a comment.
-pub fn slurm_drain(check: &FleetCheck) -> String {
+///
+/// # Errors
+/// `ConfirmError::Unusable`: the check has a name that would be no word.
+pub fn slurm_drain(check: &FleetCheck) -> Result<String, ConfirmError> {
+    let id = id(check).map_err(ConfirmError::Unusable)?;
     let mut text = String::new();
     for one in &check.suspects {
-        let reason = format!("sidestep {}: {}", check.id, suspect_text(one));
+        let reason = format!("sidestep {id}: {}", suspect_text(one));
         // What is no word stands in a comment, and breaks no line of it.
         let name = one.node.replace(char::is_control, " ");
         let _ = match one.status {
             FleetStatus::Confirmed if is_word(&one.node) => {
-                let reason = reason.replace(['"', '\\', '$', '`'], " ");
-                writeln!(text, "scontrol update nodename={name} state=drain reason=\"{reason}\"")
+                let reason = machine::shell_word(&reason);
+                writeln!(text, "scontrol update nodename={name} state=drain reason={reason}")
             }
             FleetStatus::Confirmed => writeln!(text, "# {name} is no name that Slurm takes; {reason}"),
             FleetStatus::Suspect => {
@@ -187,7 +198,7 @@ pub fn slurm_drain(check: &FleetCheck) -> String {
             FleetStatus::NotSeenAgain => Ok(()),
         };
     }
-    if text.is_empty() { "# no node is suspect\n".to_owned() } else { text }
+    Ok(if text.is_empty() { "# no node is suspect\n".to_owned() } else { text })
 }
 
 #[cfg(test)]
@@ -295,10 +306,10 @@ mod tests {
 
     #[test]
     fn only_confirmed_nodes_are_drained_and_no_name_is_run() {
-        let text = slurm_drain(&repeated());
+        let text = slurm_drain(&repeated()).expect("a name");
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines[0].starts_with("scontrol update nodename=n1 state=drain reason=\"sidestep 1: confirmed:"),
+            lines[0].starts_with("scontrol update nodename=n1 state=drain reason='sidestep 1: confirmed:"),
             "{text}"
         );
         assert!(
@@ -306,6 +317,12 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines.len(), 3);
-        assert_eq!(slurm_drain(&FleetCheck::default()), "# no node is suspect\n");
+        let nothing = FleetCheck { suspects: Vec::new(), ..repeated() };
+        assert_eq!(slurm_drain(&nothing).as_deref(), Ok("# no node is suspect\n"));
+        for id in ["", "1 --wrap=id; touch P", "1\nEND\ntouch P", "$(touch P)", "-x"] {
+            let hostile = |check: FleetCheck| FleetCheck { id: id.to_owned(), ..check };
+            assert!(matches!(slurm_drain(&hostile(repeated())), Err(ConfirmError::Unusable(_))), "{id}");
+            assert!(matches!(slurm(&hostile(check()), "drop", 1), Err(ConfirmError::Unusable(_))), "{id}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use std::fmt::Write;
 use kernels::random::SplitMix64;
 use stats::Order;
 
+use crate::confirm::is_word;
 use crate::node::NodeName;
 pub use node_list::{NodeListError, node_list};
 
@@ -77,6 +78,9 @@ pub enum PlanError {
     /// Only jobs of single nodes can have arms.
     #[error("arms require a job for each node; leave out --together")]
     NoArms,
+    /// A name that stands for something else there, or would be no word.
+    #[error("{0:?} is no name that {1} takes for a {2}; give another")]
+    NoName(String, &'static str, &'static str),
     /// What only Slurm has.
     #[error("{0} is for --engine slurm alone; leave it out")]
     SlurmAlone(&'static str),
@@ -112,9 +116,12 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
             return Err(PlanError::SlurmAlone("--partition"));
         }
     }
+    if let Some(name) = plan.partition.as_ref().filter(|names| !names.split(',').all(is_word)) {
+        return Err(PlanError::NoName(name.clone(), "Slurm", "partition"));
+    }
     match plan.engine {
         Engine::Slurm => Ok(engines::slurm(plan)),
-        Engine::Ansible => Ok(engines::ansible(plan)),
+        Engine::Ansible => engines::ansible(plan),
         Engine::Kubernetes => engines::kubernetes(plan),
     }
 }
@@ -162,6 +169,23 @@ fn arm_options(plan: &Plan, node: &PlannedNode) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A template with a value in place of each `@NAME@`; what stands in a value stays as it is.
+fn filled(template: &str, values: &[(&str, String)]) -> String {
+    let mut text = String::new();
+    let mut parts = template.split('@');
+    text.extend(parts.next());
+    while let Some(part) = parts.next() {
+        match values.iter().find(|(name, _)| *name == part) {
+            Some((_, value)) => {
+                text.push_str(value);
+                text.extend(parts.next());
+            }
+            None => text.extend(["@", part]),
+        }
+    }
+    text
 }
 
 /// Words as a shell takes them, parted by blanks.

@@ -1,13 +1,12 @@
 //! The running machine: pinning, memory, threads, signals, atomic writes, signs of disturbance.
 
 mod affinity;
-mod atomic_file;
+pub(crate) mod atomic_file;
 mod child;
 mod disturbance;
 mod echo_process;
 mod event;
 mod forked;
-mod generated_folder;
 mod handover;
 mod interrupt;
 mod mapping;
@@ -26,7 +25,10 @@ mod watchdog;
 mod watched_process;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity, start_on};
-pub use atomic_file::{WriteError, create_atomically, create_directory_anew, write_atomically};
+pub use atomic_file::{
+    NewFile, WriteError, create_atomically, create_directory_anew, make_folders, make_folders_below,
+    write_atomically,
+};
 pub use child::{
     ChildError, ChildOutput, ChildRun, Ending, Observer, end_with, observe_child, run_child, run_helper,
 };
@@ -34,7 +36,6 @@ pub use disturbance::{Disturbance, cpu_temperature_c, snapshot};
 pub use echo_process::EchoProcess;
 pub use event::{Event, wait_for_any};
 pub use forked::{Forked, in_forked_child};
-pub use generated_folder::{FolderError, ScratchFolder, cache_folder, filled_once};
 pub use handover::Handover;
 pub use interrupt::{Signal, install_handlers, outlive_file_size_limit, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages, page_bytes};

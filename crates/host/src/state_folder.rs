@@ -4,6 +4,7 @@
 //! what the journal promises has to hold all the same. Who may own the folder and its files is said in
 //! [`crate::trusted_folder`].
 
+use std::env;
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -24,6 +25,19 @@ const LOCK_POLL: Duration = Duration::from_millis(2);
 
 /// Where the live machine keeps its lock and journal: one place for all, as there is one machine.
 pub const LIVE_STATE: &str = "/var/lib/sidestep";
+
+/// This user's own folder by the XDG Base Directory Specification: in that of the variable, which counts only as an absolute path, else
+/// in one at home; `None` without a home.
+pub fn user_folder(variable: &str, at_home: &str) -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let of_kind = set(variable).or_else(|| Some(set("HOME")?.join(at_home)));
+    of_kind.map(|folder| folder.join("sidestep"))
+}
+
+/// Where this user keeps what has to last: one place, whichever command asks; `None` without a home.
+pub fn user_state() -> Option<PathBuf> {
+    user_folder("XDG_STATE_HOME", ".local/state")
+}
 
 /// Steps on the files of one folder.
 pub trait Disk {

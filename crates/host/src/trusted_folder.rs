@@ -23,7 +23,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::Root;
 use crate::answer::{done, number, owned};
-use crate::live::effective_user;
+use crate::live::{
+    atomic_file::{deserted, is_kept},
+    effective_user,
+};
 
 /// Only its owner may read or change what will be written to the machine.
 const FOLDER_MODE: libc::mode_t = 0o700;
@@ -223,11 +226,14 @@ impl TrustedFolder {
     /// # Errors
     /// A [`Distrust`], or what the operating system said; what was begun is taken away.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.remove_deserted();
         let unfinished = format!("{name}{UNFINISHED}{}", std::process::id());
-        let written = self
-            .write(&unfinished, bytes)
-            .and_then(|()| self.sync(&unfinished))
-            .and_then(|()| self.rename(&unfinished, name));
+        let mut file = self.created(&unfinished)?;
+        while !is_kept(&file, &self.path.join(&unfinished)) {
+            file = self.created(&unfinished)?;
+        }
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let written = written.and_then(|()| self.rename(&unfinished, name));
         written.and_then(|()| self.sync_names()).inspect_err(|_| {
             // Renamed, or never made: nothing to remove then.
             let _ = self.remove(&unfinished);
@@ -247,15 +253,17 @@ impl TrustedFolder {
     /// # Errors
     /// What the operating system said.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        match self.remove(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = self.opened(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)?;
-        file.write_all(bytes).inspect_err(|_| {
+        self.created(name)?.write_all(bytes).inspect_err(|_| {
             // That there was no room is the error to tell; a half that cannot be removed is written over next time.
             let _ = self.remove(name);
         })
+    }
+
+    fn created(&self, name: &str) -> io::Result<File> {
+        match self.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => self.opened(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL),
+        }
     }
 
     /// From now on the bytes of a file survive a power cut.
@@ -272,6 +280,37 @@ impl TrustedFolder {
     /// What the operating system said.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         rename_in(&self.handle, OsStr::new(from), OsStr::new(to))
+    }
+
+    /// Makes a folder in it, for this user alone.
+    ///
+    /// # Errors
+    /// What the operating system said; there is one already.
+    pub fn make_folder(&self, name: &str) -> io::Result<()> {
+        make_folder_in(&self.handle, OsStr::new(name), FOLDER_MODE)
+    }
+
+    /// Takes a folder in it away with all that it holds, if there is one.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes away what processes left unfinished that are gone.
+    pub fn remove_deserted(&self) {
+        for (name, _) in self.files().unwrap_or_default() {
+            if name.contains(UNFINISHED)
+                && let Some(_held) = deserted(&self.path.join(&name))
+            {
+                // Another who came at the same time may have been faster.
+                let _ = self.remove(&name);
+            }
+        }
     }
 
     /// Takes a file away.

@@ -50,11 +50,10 @@ impl CpuSet {
     /// Reads a kernel CPU list: `0-3,8`, `0-31:2/4` is not supported; blanks and a trailing NUL are ignored.
     pub fn from_list(text: &str) -> Result<Self, CpuSetError> {
         let mut cpus = Self::new();
-        for part in text.trim_matches(['\0', '\n', ' ', '\t']).split(',') {
+        let text = text.trim_matches(['\0', '\n', ' ', '\t']);
+        // Nothing at all is no CPU; nothing between commas is a number that was forgotten.
+        for part in text.split(',').filter(|_| !text.is_empty()) {
             let part = part.trim_matches(['\0', '\n', ' ', '\t']);
-            if part.is_empty() {
-                continue;
-            }
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |digits: &str| -> Result<u32, CpuSetError> {
                 digits.trim().parse().map_err(|_| CpuSetError::NotARange(part.to_owned()))

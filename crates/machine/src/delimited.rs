@@ -26,6 +26,13 @@ impl TableLine {
     }
 }
 
+/// A text as a field of such a table. One that a spreadsheet would run as a formula gets an apostrophe before it.
+pub fn table_field(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    let is_plain = !text.contains([',', '"', '\n', '\r']);
+    if is_plain { format!("{guard}{text}") } else { format!("\"{guard}{}\"", text.replace('"', "\"\"")) }
+}
+
 /// The lines that hold something, but notes, which begin with `#`. A quoted field may hold delimiters, doubled quotes and line ends.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ mod words;
 pub use arm::{ArmCpus, ArmSignature, arm_name, arm_part};
 pub use command_line::{BootWord, boot_words, last_word, same_option, shareable_command_line};
 pub use cpu_set::{CPU_NUMBER_LIMIT, CpuSet, CpuSetError};
-pub use delimited::{TableLine, UnclosedQuote, table_lines};
+pub use delimited::{TableLine, UnclosedQuote, table_field, table_lines};
 pub use description::{Disagreement, Machine};
 pub use environment::{
     ClockSources, Container, Environment, FieldScan, HugePagePool, Limits, TransparentHugePages,

@@ -45,14 +45,9 @@ pub fn shell_word(argument: &str) -> String {
     machine::shell_word(&plain(argument))
 }
 
-/// One field of a CSV row, quoted where RFC 4180 asks for it. A leading `=`, `+`, `-` or `@` of a text gets
-/// an apostrophe, as spreadsheets would run it as a formula.
+/// One field of a CSV row, on one line.
 pub(crate) fn csv_text(text: &str) -> String {
-    let mut field = plain(text);
-    if field.starts_with(['=', '+', '-', '@']) {
-        field.insert(0, '\'');
-    }
-    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
+    machine::table_field(&plain(text))
 }
 
 #[cfg(test)]

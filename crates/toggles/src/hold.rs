@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::live::{Watch, Watchdog, effective_root, process_start_ticks, utc_now, watch};
+use host::state_folder::user_state;
 use host::{Lock, LockError, MachineWriter, Root, RootError, StateFolder};
 
 use crate::affinity::put_back;
@@ -36,9 +37,7 @@ impl Place {
         if effective_root() {
             return Self::live();
         }
-        let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
-        Self { state: state.map_or_else(|| Self::live().state, |state| state.join("sidestep")), tree: None }
+        user_state().map_or_else(Self::live, |state| Self { state, tree: None })
     }
 
     /// What is written through.

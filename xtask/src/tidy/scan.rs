@@ -73,7 +73,10 @@ pub(super) fn has_word(line: &str, word: &str) -> bool {
 
 /// Lines of files that are tests or build scripts as a whole, and of blocks behind `#[cfg(test)]`.
 fn test_lines(path: &str, code: &[String]) -> Vec<bool> {
-    let whole = path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("/build.rs");
+    let whole = path.contains("/tests/")
+        || path.ends_with("/tests.rs")
+        || path.ends_with("_test.rs")
+        || path.ends_with("/build.rs");
     let mut marks = vec![whole; code.len()];
     let mut line = 0;
     while line < code.len() {

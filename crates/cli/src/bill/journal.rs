@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use host::live::{effective_root, utc_now};
-use host::{Lock, StateFolder, TrustedFolder, ensure_trusted};
+use host::{Lock, LockError, StateFolder, TrustedFolder, ensure_trusted};
 use record::BillTurn;
 use serde::{Deserialize, Serialize};
 
@@ -19,15 +19,19 @@ use super::BillArguments;
 use super::settings::Chosen;
 use super::tasks::Task;
 use crate::gate_flags::parsed_alone;
+use crate::options::Global;
 use crate::outcome::cannot;
+use crate::output;
 use crate::store::KeptFolder;
 
 /// Version of the journal.
 const SCHEMA: u32 = 3;
 /// Its name in the folder of the bill.
 const FILE: &str = "bill.ndjson";
-/// The one before it, which a new bill did not go on with.
-const OLD_FILE: &str = "bill.ndjson.old";
+/// The ones before it, which were interrupted and are gone on with when this one is done: a number follows.
+const OLD_FILE: &str = "bill.ndjson.old-";
+/// More bills than this that were begun and never ended are another problem.
+const OLD_MAX: u32 = 1000;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,6 +67,8 @@ struct Entry {
 pub(super) struct Journal {
     pub(super) begun: Begun,
     entries: Vec<Entry>,
+    /// Whether it holds what would be lost with it.
+    pub(super) has_run: bool,
     file: File,
     folder: TrustedFolder,
     path: PathBuf,
@@ -86,9 +92,20 @@ impl Journal {
         let folder = state.made()?;
         let lock = locked(state.path())?;
         let failed = |why| cannot("write", &state.path().join(FILE), why);
-        // Another one that was interrupted is set aside, not lost.
-        if folder.read(FILE).map_err(failed)?.is_some() {
-            folder.rename(FILE, OLD_FILE).map_err(failed)?;
+        // Another one that was interrupted is set aside until this one is done, unless nothing was run for it.
+        if let Some(bytes) = folder.read(FILE).map_err(failed)?.filter(|bytes| !is_unused(bytes)) {
+            let aside = old_files(&folder)?.last().map_or(1, |(number, _)| number + 1);
+            anyhow::ensure!(
+                aside < OLD_MAX,
+                "{OLD_MAX} bills were interrupted; sidestep bill --resume ends the last"
+            );
+            folder.rename(FILE, &format!("{OLD_FILE}{aside}")).map_err(failed)?;
+            if let Some((other, _)) = parsed(&bytes) {
+                output::say(&format!(
+                    "the bill of {} that was interrupted is kept; once this one is done, sidestep bill --resume goes on with it",
+                    other.started_utc
+                ));
+            }
         }
         let first = line(&begun)?;
         folder.replace(FILE, &first).map_err(failed)?;
@@ -102,6 +119,10 @@ impl Journal {
         let state = state();
         let folder = state.begun()?.ok_or_else(nothing)?;
         let lock = locked(state.path())?;
+        // The one that was to come in place of another was cut off before its first line.
+        if folder.read(FILE)?.is_none() {
+            restore_last(&folder)?;
+        }
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
         let held = parsed(&bytes).with_context(|| {
             format!("{} is no journal of this version; remove it", state.path().join(FILE).display())
@@ -120,11 +141,12 @@ impl Journal {
         let failed = |why| cannot("open", &path.join(FILE), why);
         let mut file = folder.open_file(FILE).map_err(failed)?;
         file.set_len(whole_bytes as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        Ok(Self { begun, entries, file, folder, path, _lock: lock })
+        let has_run = entries.iter().any(|entry| entry.run.is_some());
+        Ok(Self { begun, entries, has_run, file, folder, path, _lock: lock })
     }
 
-    /// The options that the bill began with.
-    pub(super) fn arguments(&self) -> anyhow::Result<BillArguments> {
+    /// The options that the bill began with, and how its result was to be given.
+    pub(super) fn arguments(&self) -> anyhow::Result<(BillArguments, Global)> {
         let words = self.begun.words.iter().map(|word| OsString::from_vec(word.clone()));
         parsed_alone("bill", words).map_err(|_| {
             anyhow::anyhow!("the journal holds no command line of this version; begin anew without --resume")
@@ -194,6 +216,7 @@ impl Journal {
 
     /// Keeps a run of a program.
     pub(super) fn keep(&mut self, program: usize, run: &BillTurn) -> anyhow::Result<()> {
+        self.has_run = true;
         self.write(&Entry { program, run: Some(run.clone()), ..Entry::default() })
     }
 
@@ -203,10 +226,35 @@ impl Journal {
         written.map_err(|why| cannot("write", &self.path.join(FILE), why))
     }
 
-    /// Takes the journal away: the bill is done.
+    /// Takes the journal away: the bill is done. One that was set aside for it is the one to go on with again.
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        self.folder.remove(FILE).with_context(|| format!("cannot remove {}", self.path.join(FILE).display()))
+        let failed = || format!("cannot remove {}", self.path.join(FILE).display());
+        self.folder.remove(FILE).with_context(failed)?;
+        restore_last(&self.folder)
     }
+}
+
+/// Makes the last bill that was set aside, if there is one, the one to go on with.
+fn restore_last(folder: &TrustedFolder) -> anyhow::Result<()> {
+    for (_, name) in old_files(folder)?.iter().rev() {
+        if folder.read(name)?.is_some_and(|bytes| parsed(&bytes).is_some()) {
+            return folder.rename(name, FILE).with_context(|| format!("cannot go on with {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// Bills that were set aside, the last one at the end.
+fn old_files(folder: &TrustedFolder) -> anyhow::Result<Vec<(u32, String)>> {
+    let numbered = |(name, _): (String, u64)| Some((name.strip_prefix(OLD_FILE)?.parse().ok()?, name));
+    let mut found: Vec<(u32, String)> = folder.files()?.into_iter().filter_map(numbered).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// True of a bill of this version that was ended before its first run.
+fn is_unused(bytes: &[u8]) -> bool {
+    parsed(bytes).is_some_and(|(_, entries)| entries.iter().all(|entry| entry.run.is_none()))
 }
 
 /// A value and the end of its line.
@@ -231,7 +279,10 @@ fn parsed(bytes: &[u8]) -> Option<(Begun, Vec<Entry>)> {
 }
 
 fn locked(path: &Path) -> anyhow::Result<Lock> {
-    StateFolder::new(path).try_lock().context("another bill is running")
+    StateFolder::new(path).try_lock().map_err(|error| match error {
+        LockError::Held(_) => anyhow::anyhow!("another bill is running; wait for it, or end it with Ctrl-C"),
+        LockError::Unusable { path, source } => cannot("use", &path, source),
+    })
 }
 
 /// Version of sidestep, kernel, and its command line.

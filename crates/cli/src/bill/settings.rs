@@ -157,14 +157,15 @@ fn for_good(pair: &Pair) -> String {
         Switch::System(changes) => match changes.as_slice() {
             [Change { target: Target::File { path }, value, .. }] => {
                 let path = format!("/{}", path.trim_start_matches('/'));
+                let words = [value, &path].map(|word| machine::shell_word(word));
                 format!(
-                    "echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)"
+                    "echo {} > {} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)",
+                    words[0], words[1]
                 )
             }
             _ => format!(
-                "sidestep toggles set {}={} after each boot",
-                pair.toggle.about().name,
-                pair.values[1].name
+                "sidestep toggles set {} after each boot",
+                machine::shell_word(&format!("{}={}", pair.toggle.about().name, pair.values[1].name))
             ),
         },
         Switch::Process(settings) => settings.first().map_or_else(String::new, of_process),

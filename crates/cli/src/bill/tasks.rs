@@ -7,7 +7,8 @@ use std::time::Duration;
 use experiments::ab::command_subject::{HowToRun, Metric};
 use experiments::program::Program;
 use experiments::workload::prepare;
-use host::live::{ChildOutput, cache_folder};
+use host::cache_folder;
+use host::live::ChildOutput;
 use record::{Better, BillProgram};
 use workloads::Workload;
 

@@ -97,8 +97,8 @@ pub(crate) struct RepeatArguments {
 /// Options of a check-up that is one of many.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DropArguments {
-    /// Write one compressed record to this directory, which nodes share, below a folder of the node, and print one line; no report, no
-    /// history
+    /// Write one compressed record to this directory, which is there and nodes share, below a folder of the node, and print one line; no
+    /// report, no history
     #[arg(help_heading = HEADING, long, value_name = "DIR", conflicts_with_all = ["record", "repeat"])]
     pub(crate) drop: Option<PathBuf>,
     /// Name of this node; else SLURMD_NODENAME or NODE_NAME, or the host name with --host-name

@@ -1,7 +1,6 @@
 //! A record for a fleet: under which name a node drops it, where, and what started the run.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,6 +15,7 @@ use super::arguments::{DropArguments, WORD_LETTERS_MAX};
 use crate::options::Global;
 use crate::output;
 use crate::recording::without_raw;
+use crate::store;
 use crate::store::Folder;
 
 /// Where schedulers say the name of the node: srun(1) of Slurm, and what is usual in pods of Kubernetes (`spec.nodeName`).
@@ -26,6 +26,8 @@ const JOB_VARIABLE: &str = "SIDESTEP_JOB";
 /// The key of the serial numbers, beside the folders of the nodes: a secret of who may read and write here.
 const KEY_NAME: &str = "serials.key";
 const KEY_MODE: u32 = 0o600;
+/// 32 digits and the end of their line.
+const KEY_BYTES_MAX: u64 = 64;
 
 /// Where the record of this node goes, and what it says of the fleet.
 pub(crate) struct FleetRecord {
@@ -41,6 +43,12 @@ impl FleetRecord {
     /// Nothing says what the node is called, or it is called as no node may be.
     pub(crate) fn of(arguments: &DropArguments, takes_host_name: bool) -> anyhow::Result<Option<Self>> {
         let Some(drop) = &arguments.drop else { return Ok(None) };
+        // Below a file system that is not mounted the record would be lost without a word.
+        anyhow::ensure!(
+            drop.is_dir(),
+            "{} is no folder that is there; mount the drop directory, or make it once for all nodes with mkdir",
+            drop.display()
+        );
         if let Some(node) = &arguments.node {
             return Ok(Some(Self { drop: drop.clone(), node: node.clone(), arguments: arguments.clone() }));
         }
@@ -72,7 +80,7 @@ impl FleetRecord {
     /// # Errors
     /// It cannot be made or written.
     pub(crate) fn folder(&self, begun: &Record) -> anyhow::Result<Folder> {
-        Folder::in_drop(self.drop.join(self.node.folder()), &run_name(&begun.provenance), begun)
+        Folder::in_drop(&self.drop, &self.node.folder(), &run_name(&begun.provenance), begun)
     }
 
     /// Prints what is to be known of a record that was dropped.
@@ -100,14 +108,17 @@ impl FleetRecord {
         if smbios::table(&root).is_empty() {
             return Ok(None);
         }
-        fs::create_dir_all(&self.drop).with_context(|| format!("cannot create {}", self.drop.display()))?;
-        let path = self.drop.join(KEY_NAME);
-        let random = random_key();
-        create_atomically(&path, format!("{:016x}{:016x}\n", random[0], random[1]).as_bytes(), KEY_MODE)?;
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let key = parse_key(text.trim()).with_context(|| format!("{} is no key", path.display()))?;
-        Ok(smbios::serials_hash(&root, key))
+        Ok(smbios::serials_hash(&root, key_of(&self.drop)?))
     }
+}
+
+/// The key of a drop directory, made if it has none. Whoever may write there may have put anything in its place.
+fn key_of(drop: &Path) -> anyhow::Result<[u64; 2]> {
+    let path = drop.join(KEY_NAME);
+    let random = random_key();
+    create_atomically(&path, format!("{:016x}{:016x}\n", random[0], random[1]).as_bytes(), KEY_MODE)?;
+    let text = store::read_text(&path, KEY_BYTES_MAX, "key of serial numbers")?;
+    parse_key(text.trim()).with_context(|| format!("{} is no key", path.display()))
 }
 
 /// A variable of the environment that says something.
@@ -163,6 +174,22 @@ mod tests {
             assert_eq!(parse_key(text), None, "{text}");
         }
         assert_ne!(random_key(), random_key());
+    }
+
+    #[test]
+    fn a_key_that_is_a_pipe_a_device_or_a_long_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(KEY_NAME);
+        let key = key_of(folder.path()).expect("writable");
+        assert_eq!(key_of(folder.path()).expect("it stays"), key);
+        std::fs::write(&path, "0".repeat(65)).expect("writable");
+        assert!(key_of(folder.path()).expect_err("too long").to_string().contains("larger than any key"));
+        std::fs::remove_file(&path).expect("ours");
+        std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+        assert!(key_of(folder.path()).expect_err("a device").to_string().contains("not a regular file"));
+        std::fs::remove_file(&path).expect("ours");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("coreutils").success());
+        assert!(key_of(folder.path()).expect_err("a pipe").to_string().contains("not a regular file"));
     }
 
     #[test]

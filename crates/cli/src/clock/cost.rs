@@ -106,7 +106,10 @@ fn other_sources(sources: &ClockSources) -> Option<String> {
         .collect();
     let first = others.first()?;
     let names = others.join(", ");
-    Some(format!("other clock sources, {names}: sidestep ab --toggle clocksource={first} compares, as root"))
+    Some(format!(
+        "other clock sources, {names}: sidestep ab --toggle {} compares, as root",
+        machine::shell_word(&format!("clocksource={first}"))
+    ))
 }
 
 /// A run of all parts.

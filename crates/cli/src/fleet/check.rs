@@ -1,12 +1,12 @@
 //! `sidestep fleet check`: records of many nodes in, a ranked answer out.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use fleet::check::{Gathered, Place, is_rare, judge};
+use host::open_plain;
 use machine::counted;
 use record::{FleetCheck, FleetStatus, FleetTable, FleetVerdict};
 use regex::Regex;
@@ -58,7 +58,7 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
     if file(FleetTable::Metrics).is_file() {
         let open = |table: FleetTable| {
             let unread = || format!("cannot read {}; sidestep fleet rows writes it", file(table).display());
-            File::open(file(table))
+            open_plain(&file(table))
                 .map(|opened| BufReader::with_capacity(BUFFER_BYTES, opened))
                 .with_context(unread)
         };
@@ -75,7 +75,7 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
         let count = counted(found.unread.len(), "file");
         output::complain(&format!(
             "{count} gave no rows; sidestep fleet rows {} names them",
-            folder.display()
+            machine::shell_word(&folder.to_string_lossy())
         ));
     }
     Ok(gathered)

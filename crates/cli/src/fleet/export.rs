@@ -1,6 +1,5 @@
 //! `sidestep fleet export` and `confirm`: a check in the forms of other programs, and the jobs that repeat its suspects, printed.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
@@ -13,7 +12,7 @@ use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetNode, FleetStatus, FleetSuspec
 use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
 use crate::outcome::Outcome;
-use crate::output;
+use crate::{output, store};
 
 /// Options of `fleet export`.
 #[derive(Debug, Clone, Args)]
@@ -45,7 +44,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<Outcome> {
     write(prometheus, &|| metrics(&found))?;
     write(junit, &|| self::junit(&found))?;
     if *slurm_drain {
-        output::print_lines(&fleet::confirm::slurm_drain(&found))?;
+        output::print_lines(&fleet::confirm::slurm_drain(&found)?)?;
     }
     Ok(Outcome::Done)
 }
@@ -138,6 +137,9 @@ pub(crate) struct ConfirmArguments {
     seed: u64,
 }
 
+/// The check of a hundred thousand nodes has some tens of megabytes.
+const CHECK_BYTES_MAX: u64 = 128 << 20;
+
 /// The document of a check.
 ///
 /// # Errors
@@ -145,7 +147,7 @@ pub(crate) struct ConfirmArguments {
 pub(super) fn document(file: &Path) -> anyhow::Result<FleetCheck> {
     let name = file.display();
     let advice = || format!("cannot read {name} as a check; write one with sidestep fleet check DROP --json");
-    let bytes = fs::read(file).with_context(advice)?;
+    let bytes = store::read_bounded(file, CHECK_BYTES_MAX, "check")?;
     let found: FleetCheck = serde_json::from_slice(&bytes).with_context(advice)?;
     ensure!(
         found.schema == FLEET_CHECK_SCHEMA,
@@ -161,6 +163,7 @@ pub(super) fn confirm(arguments: &ConfirmArguments) -> anyhow::Result<Outcome> {
     let drop = std::path::absolute(&arguments.drop)?;
     let drop =
         drop.to_str().context("the name of the drop directory is not UTF-8; choose another with --drop")?;
+    output::ensure_shown(drop)?;
     let script = fleet::confirm::slurm(&found, drop, arguments.seed)?;
     output::print_lines(&script)?;
     Ok(Outcome::Done)

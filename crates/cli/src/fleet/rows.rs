@@ -1,20 +1,18 @@
 //! `sidestep fleet rows`: every record below a drop directory as rows, in the order of their files.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process;
 
 use anyhow::Context;
 use clap::Args;
 use fleet::rows::{Flattened, RowForm};
-use host::live::WriteError;
+use host::live::{NewFile, WriteError, install_handlers, make_folders, pending_signal};
 use record::{FleetRows, FleetTable};
 
 use super::records;
 use crate::forms::Forms;
 use crate::options::{Global, Names, one_of};
-use crate::outcome::Outcome;
+use crate::outcome::{EndedBySignal, Outcome};
 use crate::output;
 
 /// Bytes that are written at a time.
@@ -68,6 +66,7 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));
     }
     let folder = arguments.output.as_deref().context("name a folder with --output DIR")?;
+    install_handlers()?;
     let mut files = RowFiles::begin(folder, form)?;
     let found =
         lay_flat(&arguments.drop, form, &FleetTable::ALL, &mut |table, lines| files.take(table, lines))?;
@@ -77,21 +76,11 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
     Ok(Outcome::judged(global, false, !found.unread.is_empty()))
 }
 
-/// Files in the making.
+/// Files in the making; those that are not finished go with it.
 struct RowFiles {
     folder: PathBuf,
     form: RowForm,
-    files: Vec<(FleetTable, Temporary, BufWriter<File>)>,
-}
-
-/// A file that goes when it is dropped.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Renamed by then, if all went well.
-        let _ = fs::remove_file(&self.0);
-    }
+    files: Vec<(FleetTable, PathBuf, BufWriter<NewFile>)>,
 }
 
 impl RowFiles {
@@ -100,16 +89,12 @@ impl RowFiles {
     /// # Errors
     /// It cannot be written.
     fn begin(folder: &Path, form: RowForm) -> anyhow::Result<Self> {
-        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
-        fs::create_dir_all(folder)
-            .map_err(|source| WriteError::Directory { path: folder.to_owned(), source })?;
+        make_folders(folder)?;
         let begin = |table: FleetTable| -> anyhow::Result<_> {
-            let path = folder.join(format!("{table}.{}.{}.tmp", form.ending(), process::id()));
-            let file = File::create(&path).map_err(|source| failed(&path, source))?;
-            let (temporary, mut file) = (Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file));
-            let written = file.write_all(form.head(table).as_bytes());
-            written.map_err(|source| failed(&temporary.0, source))?;
-            Ok((table, temporary, file))
+            let path = folder.join(format!("{table}.{}", form.ending()));
+            let mut file = BufWriter::with_capacity(BUFFER_BYTES, NewFile::begin(&path)?);
+            file.write_all(form.head(table).as_bytes()).map_err(|source| failed(&path, source))?;
+            Ok((table, path, file))
         };
         let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
         Ok(Self { folder: folder.to_owned(), form, files: files? })
@@ -117,11 +102,13 @@ impl RowFiles {
 
     /// Writes lines of a table.
     fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+        if let Some(signal) = pending_signal() {
+            return Err(anyhow::Error::new(EndedBySignal(signal))
+                .context(format!("ended by the user; no file in {} is replaced", self.folder.display())));
+        }
         let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
-        let (_, temporary, file) = of_table.expect("every table has a file");
-        file.write_all(lines)
-            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
-            .context("the rows are not written")
+        let (_, path, file) = of_table.expect("every table has a file");
+        file.write_all(lines).map_err(|source| failed(path, source)).context("the rows are not written")
     }
 
     /// Puts every file in its place.
@@ -129,21 +116,20 @@ impl RowFiles {
     /// # Errors
     /// What could not be written; the files that were there stay.
     fn finish(mut self) -> anyhow::Result<Vec<String>> {
-        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
-        for (_, temporary, file) in &mut self.files {
-            file.flush()
-                .and_then(|()| file.get_ref().sync_all())
-                .map_err(|source| failed(&temporary.0, source))?;
+        for (_, path, file) in &mut self.files {
+            file.flush().map_err(|source| failed(path, source))?;
         }
         let mut names = Vec::new();
-        for (table, temporary, _) in &self.files {
-            let name = format!("{table}.{}", self.form.ending());
-            let path = self.folder.join(&name);
-            fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
-            names.push(name);
+        for (table, path, file) in self.files {
+            file.into_inner().map_err(|why| failed(&path, why.into_error()))?.finish()?;
+            names.push(format!("{table}.{}", self.form.ending()));
         }
         Ok(names)
     }
+}
+
+fn failed(path: &Path, source: io::Error) -> WriteError {
+    WriteError::File { path: path.to_owned(), source }
 }
 
 /// Reads every record and hands the rows of these tables on as lines, in the order of the files.

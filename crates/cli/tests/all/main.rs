@@ -1,6 +1,7 @@
 //! The program, started as people start it. Beside it: tests that count the tasks of a user, who must have no others.
 
 mod across_reboot;
+mod bill;
 mod census;
 mod clocks;
 mod field;
@@ -14,7 +15,9 @@ mod options;
 mod other_cpu;
 mod place;
 mod place_pid;
+mod prepared_paths;
 mod processes;
+mod quoting;
 mod recorded_machines;
 mod schemas;
 mod simulated_sockets;

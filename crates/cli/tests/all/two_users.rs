@@ -288,3 +288,139 @@ fn a_history_or_baseline_of_another_user_is_refused() {
         assert!(code == Some(2) && said.contains("kept belongs to user 65534"), "{words:?}: {code:?} {said}");
     }
 }
+
+/// A workload whose input is a program, with the folder of caches that its environment leads to.
+const WORKLOAD: &str = "id = \"planted\"\ntitle = \"A\"\nsuites = [\"server\"]\ngroup = \"g\"\nseconds_a_turn = 1.0\nthreads = 1\n\
+    stresses = [\"x\"]\nlicence = \"MIT\"\ngenerate = \"printf '#!/bin/sh\\\\nsleep 0.2\\\\n' > program; chmod +x program\"\n\
+    command = \"./program\"\n";
+
+impl Bench {
+    /// Root checks the workload with this environment and no other home.
+    fn check_workload(&self, environment: &[(&str, &Path)]) -> (Option<i32>, String) {
+        fs::write(self.path("planted.toml"), WORKLOAD).expect("a file");
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["workloads", "check"])
+            .arg(self.path("planted.toml"))
+            .env_remove("HOME")
+            .env_remove("XDG_CACHE_HOME");
+        let output = command.envs(environment.iter().copied()).output().expect("sidestep can be started");
+        let said = [output.stdout, output.stderr].concat();
+        // A table breaks its lines at blanks.
+        let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+        (output.status.code(), said)
+    }
+
+    /// Everything below is the other user's.
+    fn give_all_away(&self, name: &str) {
+        let chown =
+            Command::new("chown").args(["-hR", &format!("{OTHER}:{OTHER}")]).arg(self.path(name)).status();
+        assert!(chown.expect("coreutils").success());
+    }
+}
+
+#[test]
+fn a_program_in_a_cache_that_another_user_could_have_filled_is_not_run() {
+    let Some(bench) = Bench::new() else { return };
+    let (own, temporary, mark) = (bench.path("own"), bench.path("temporary"), bench.path("mark"));
+    let (code, said) = bench.check_workload(&[("XDG_CACHE_HOME", &own)]);
+    assert_eq!(code, Some(0), "{said}");
+    let entries = fs::read_dir(own.join("sidestep/workloads")).expect("filled").flatten();
+    let name = entries.map(|entry| entry.file_name()).find(|name| !name.to_string_lossy().ends_with(".lock"));
+    let name = name.expect("the input");
+    for folder in ["sidestep", "sidestep-0"] {
+        let planted = temporary.join(folder).join("workloads").join(&name);
+        fs::create_dir_all(&planted).expect("folders");
+        fs::write(planted.join("program"), format!("#!/bin/sh\ntouch {}\n", mark.display())).expect("a file");
+        set_mode(&planted.join("program"), 0o755);
+        bench.give_all_away(&format!("temporary/{folder}"));
+        set_mode(&temporary, 0o1777);
+        let (code, said) = bench.check_workload(&[("TMPDIR", &temporary)]);
+        assert!(!mark.exists(), "{folder}: the planted program ran: {said}");
+        let is_refused = code != Some(0) && said.contains("belongs to user 65534");
+        assert_eq!(is_refused, folder == "sidestep-0", "{folder}: {code:?} {said}");
+        // What root has made in the first round is root's alone.
+        fs::remove_dir_all(&temporary).expect("root may");
+    }
+    // What is there already, and was given away or opened to others since.
+    for spoil in [0, 1] {
+        let input = own.join("sidestep/workloads").join(&name);
+        if spoil == 0 {
+            chown(&input, Some(OTHER), None).expect("root may");
+        } else {
+            set_mode(&input, 0o777);
+        }
+        let (code, said) = bench.check_workload(&[("XDG_CACHE_HOME", &own)]);
+        let expected = ["belongs to user 65534", "other users may write to"][spoil];
+        assert!(code != Some(0) && said.contains(expected) && said.contains("XDG_CACHE_HOME"), "{said}");
+        chown(&input, Some(0), None).expect("root may");
+    }
+}
+
+#[test]
+fn root_makes_no_file_by_a_link_in_the_home_of_another_user() {
+    let Some(bench) = Bench::new() else { return };
+    let (home, own) = (bench.path("home"), bench.path("own"));
+    bench.check_workload(&[("XDG_CACHE_HOME", &own)]);
+    let entries = fs::read_dir(own.join("sidestep/workloads")).expect("filled").flatten();
+    let lock = entries.map(|entry| entry.file_name()).find(|name| name.to_string_lossy().ends_with(".lock"));
+    let folder = home.join(".cache/sidestep/workloads");
+    fs::create_dir_all(&folder).expect("folders");
+    symlink(bench.path("victim"), folder.join(lock.expect("it was locked"))).expect("a link");
+    bench.give_all_away("home");
+    let (code, said) = bench.check_workload(&[("HOME", &home)]);
+    assert!(code != Some(0) && said.contains("belongs to user 65534"), "{code:?} {said}");
+    assert!(!bench.path("victim").exists());
+}
+
+/// Every other command that keeps something, with the folder that it keeps it in.
+const KEEPING: [&str; 4] = [
+    "guard check --state KEPT --records one.json",
+    "guard init --state KEPT --records one.json",
+    "history --state KEPT",
+    "ab --status --state KEPT",
+];
+
+#[test]
+fn what_another_user_could_have_kept_is_neither_read_nor_replaced() {
+    let Some(bench) = Bench::new() else { return };
+    let record = record::Record { schema: record::SCHEMA, ..record::Record::default() };
+    let bytes = record::encode(&record, record::Encoding::Json).expect("encodable");
+    fs::write(bench.path("one.json"), bytes).expect("a file");
+    fs::create_dir(bench.path("kept")).expect("a folder");
+    for name in ["baseline.json", "checks.json", "lock"] {
+        symlink(bench.path("victim"), bench.path("kept").join(name)).expect("a link");
+    }
+    bench.give_all_away("kept");
+    for mode in [0o755, 0o777, 0o1777] {
+        set_mode(&bench.path("kept"), mode);
+        for words in KEEPING {
+            let words: Vec<String> = words
+                .split(' ')
+                .map(|word| word.replace("KEPT", &bench.path("kept").display().to_string()))
+                .collect();
+            let mut command = Command::new(PROGRAM);
+            let output = command.args(&words).current_dir(bench.folder.path()).output().expect("it starts");
+            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert!(!output.status.success() && said.contains("belongs to user 65534"), "{words:?}: {said}");
+            assert!(!bench.path("victim").exists(), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_relative_state_home_counts_for_no_command() {
+    let Some(bench) = Bench::new() else { return };
+    let (program, home) = (bench.path("sidestep"), bench.path("home"));
+    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    fs::create_dir(&home).expect("a folder");
+    bench.give_away("home");
+    for words in [&["history"][..], &["ab", "--status"], &["toggles", "status"], &["bill", "--resume"]] {
+        let mut command = Command::new(&program);
+        command.args(words).env("HOME", &home).env("XDG_STATE_HOME", "relative").current_dir(&home);
+        let output = command.uid(OTHER).gid(OTHER).output().expect("sidestep can be started");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!said.contains("relative"), "{words:?}: {said}");
+        assert!(!home.join("relative").exists(), "{words:?}: {said}");
+    }
+}

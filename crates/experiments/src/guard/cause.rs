@@ -1,5 +1,6 @@
 //! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
 
+use machine::{shell_quoted, shell_word};
 use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend, HistoryEntry};
 use stats::text::points_of_share;
 use stats::{Order, median};
@@ -155,18 +156,22 @@ fn command(difference: &FactDifference) -> Option<String> {
     let sides: Vec<&str> = difference.values.iter().flatten().map(String::as_str).collect();
     let [before, after] = sides[..] else { return None };
     if difference.fact == COMMAND_LINE {
-        let [gone, come] = parts(difference, " ").map(|words| words.replace('\'', "'\\''"));
-        return Some(format!("sidestep ab --across-reboot --a '{gone}' --b '{come}'"));
+        let [gone, come] = parts(difference, " ").map(|words| shell_quoted(&words));
+        return Some(format!("sidestep ab --across-reboot --a {gone} --b {come}"));
     }
     if difference.fact == "frequency policy" {
         // `driver/governor xN`, where all CPUs have one.
         let governor = |policy: &str| Some(policy.split_once('/')?.1.split_once(" x")?.0.to_owned());
         let is_one = !before.contains(',') && !after.contains(',');
         let (before, after) = governor(before).zip(governor(after)).filter(|(a, b)| is_one && a != b)?;
-        return Some(format!("sidestep ab --toggle governor={before}:{after}"));
+        return Some(toggled("governor", &before, &after));
     }
     let (_, toggle) = TOGGLES.iter().find(|(fact, _)| *fact == difference.fact)?;
-    Some(format!("sidestep ab --toggle {toggle}={before}:{after}"))
+    Some(toggled(toggle, before, after))
+}
+
+fn toggled(toggle: &str, before: &str, after: &str) -> String {
+    format!("sidestep ab --toggle {}", shell_word(&format!("{toggle}={before}:{after}")))
 }
 
 /// A share of a check-up's time, or of its windows.
@@ -254,6 +259,11 @@ mod tests {
                 ),
                 "frequency policy from acpi-cpufreq/ondemand x2 to acpi-cpufreq/performance x2",
                 Some("sidestep ab --toggle governor=ondemand:performance"),
+            ),
+            (
+                fact("clock source", Some("tsc; touch P #"), Some("a'b")),
+                "clock source from tsc; touch P # to a'b",
+                Some(r"sidestep ab --toggle 'clocksource=tsc; touch P #:a'\''b'"),
             ),
             (
                 fact("command line", Some("quiet ro"), Some("quiet ro mitigations=off")),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use record::{NodeRow, Quality, StateKind, StateRow};
 use serde::Deserialize;
@@ -223,9 +223,16 @@ struct MetricLine<'l> {
     quality: Quality,
 }
 
+/// A row has some hundred bytes; a doubt in it, or the name of a file, some thousand.
+const ROW_BYTES_MAX: u64 = 1 << 20;
+
 fn each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line)? > 0 {
+    while (&mut input).take(ROW_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
+        if line.len() as u64 == ROW_BYTES_MAX && !line.ends_with(b"\n") {
+            let why = format!("a line is longer than any row, {}", machine::Bytes(ROW_BYTES_MAX));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         take(&line);
         line.clear();
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Nodes, Placed, Plan, PlanError, PlannedNode, arm_options, placed, quoted, shell_words};
+use super::{Nodes, Placed, Plan, PlanError, PlannedNode, arm_options, filled, placed, quoted, shell_words};
 
 const SCRIPT: &str = include_str!("slurm.sh");
 const TOGETHER: &str = include_str!("slurm_together.sh");
@@ -20,18 +20,19 @@ pub(super) fn slurm(plan: &Plan) -> String {
     let template = if plan.together { TOGETHER } else { SCRIPT };
     let is_full = plan.options.iter().any(|option| option == "--full");
     let nodes = if plan.together { directives(&plan.nodes) } else { calls(plan) };
-    template
-        .replace("@AT_ONCE@", &plan.at_once.to_string())
-        .replace("@MINUTES@", &(if is_full { MINUTES_FULL } else { MINUTES }).to_string())
-        .replace("@SEED@", &plan.seed.to_string())
-        .replace("@RUN@", &shell_words(&plan.options))
-        .replace("@DROP@", &machine::shell_word(&plan.drop))
-        .replace("@PARTITION@", &partition(plan))
-        .replace(
-            "@DIRECTIVE@",
-            &plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan))),
-        )
-        .replace("@NODES@", nodes.trim_end())
+    let directive =
+        plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan)));
+    let values = [
+        ("AT_ONCE", plan.at_once.to_string()),
+        ("MINUTES", (if is_full { MINUTES_FULL } else { MINUTES }).to_string()),
+        ("SEED", plan.seed.to_string()),
+        ("RUN", shell_words(&plan.options)),
+        ("DROP", machine::shell_word(&plan.drop)),
+        ("PARTITION", partition(plan)),
+        ("DIRECTIVE", directive),
+        ("NODES", nodes.trim_end().to_owned()),
+    ];
+    filled(template, &values)
 }
 
 /// A call of the script's function for each node; of a partition, a loop over what it has when the script runs.
@@ -73,28 +74,45 @@ fn directives(nodes: &Nodes) -> String {
     }
 }
 
-pub(super) fn ansible(plan: &Plan) -> String {
-    let options: Vec<String> = plan.options.iter().map(|option| quoted(option)).collect();
+/// Names of groups that every inventory has: a host that is called so cannot be meant.
+const GROUPS: [&str; 2] = ["all", "ungrouped"];
+
+pub(super) fn ansible(plan: &Plan) -> Result<String, PlanError> {
+    let options: Vec<String> = plan.options.iter().map(|option| verbatim(option)).collect();
     let (plays, arms) = match &plan.nodes {
-        Nodes::Listed(nodes) => (batches(nodes, plan), arms(nodes)),
+        Nodes::Listed(nodes) => {
+            let is_group = |node: &&PlannedNode| GROUPS.contains(&node.name.as_str());
+            if let Some(node) = nodes.iter().find(is_group) {
+                return Err(PlanError::NoName(node.name.to_string(), "Ansible", "host"));
+            }
+            (batches(nodes, plan), arms(nodes))
+        }
         Nodes::All => {
             (vec![format!("  hosts: all\n  order: shuffle\n  serial: {}\n", plan.at_once)], String::new())
         }
     };
     let (first, others) = plays.split_first().map_or((String::new(), &[][..]), |(a, b)| (a.clone(), b));
-    let mut text = PLAYBOOK
-        .replace("@SEED@", &plan.seed.to_string())
-        .replace("@DROP@", &quoted(&plan.drop))
-        .replace("@RUN@", &options.join(", "))
-        .replace("@ARMS@", if arms.is_empty() { " {}" } else { &arms })
-        .replace("@EXPERIMENT@", &quoted(plan.experiment.as_deref().unwrap_or_default()))
-        .replace("@HOSTS@\n", &first);
+    let values = [
+        ("SEED", plan.seed.to_string()),
+        ("DROP", verbatim(&plan.drop)),
+        ("RUN", options.join(", ")),
+        ("ARMS", if arms.is_empty() { " {}".to_owned() } else { arms }),
+        ("EXPERIMENT", verbatim(plan.experiment.as_deref().unwrap_or_default())),
+        ("HOSTS", first.trim_end().to_owned()),
+    ];
+    let mut text = filled(PLAYBOOK, &values);
     for hosts in others {
         text.push_str("\n- name: next batch\n");
         text.push_str(hosts);
         text.push_str("  <<: *play\n");
     }
-    text
+    Ok(text)
+}
+
+/// A text in which Ansible finds no template: `{{ }}` would run on the machine of the administrator.
+fn verbatim(text: &str) -> String {
+    let tag = if text.contains('{') { "!unsafe " } else { "" };
+    tag.to_owned() + &quoted(text)
 }
 
 /// The hosts of each batch: so many of a rack are measured at a time.
@@ -103,13 +121,13 @@ fn batches(nodes: &[PlannedNode], plan: &Plan) -> Vec<String> {
     for one in placed(nodes, plan.at_once, plan.seed) {
         batches.entry(one.turn).or_default().push(one.node.name.as_str());
     }
-    batches.into_values().map(|names| format!("  hosts: {}\n", names.join(","))).collect()
+    batches.into_values().map(|names| format!("  hosts: {}\n", quoted(&names.join(",")))).collect()
 }
 
 /// The arm of each node, below its key.
 fn arms(nodes: &[PlannedNode]) -> String {
     let arm = |node: &PlannedNode| {
-        Some(format!("\n        {}: {}", quoted(node.name.as_str()), quoted(node.arm.as_deref()?)))
+        Some(format!("\n        {}: {}", quoted(node.name.as_str()), verbatim(node.arm.as_deref()?)))
     };
     nodes.iter().filter_map(arm).collect()
 }
@@ -117,19 +135,24 @@ fn arms(nodes: &[PlannedNode]) -> String {
 pub(super) fn kubernetes(plan: &Plan) -> Result<String, PlanError> {
     let Nodes::Listed(nodes) = &plan.nodes else { return Err(PlanError::NoNames) };
     let jobs = placed(nodes, plan.at_once, plan.seed);
-    let head = HEAD.replace("@AT_ONCE@", &plan.at_once.to_string()).replace("@SEED@", &plan.seed.to_string());
-    Ok(head + &jobs.iter().map(|one| job(plan, one)).collect::<String>())
+    let head = [("AT_ONCE", plan.at_once.to_string()), ("SEED", plan.seed.to_string())];
+    Ok(filled(HEAD, &head) + &jobs.iter().map(|one| job(plan, one)).collect::<String>())
 }
 
 fn job(plan: &Plan, one: &Placed<'_>) -> String {
     let options = arm_options(plan, one.node);
-    let words: Vec<String> = plan.options.iter().chain(&options).map(|word| quoted(word)).collect();
-    JOB.replace("@LANE@", &format!("r{}-{}", one.rack, one.lane))
-        .replace("@OBJECT@", &object_name(one.node.name.as_str()))
-        .replace("@NODE@", &quoted(one.node.name.as_str()))
-        .replace("@IMAGE@", &quoted(&plan.image))
-        .replace("@RUN@", &words.join(", "))
-        .replace("@DROP@", &quoted(&plan.drop))
+    // `$(NAME)` would be a variable of the container.
+    let argument = |word: &String| quoted(&word.replace("$(", "$$("));
+    let words: Vec<String> = plan.options.iter().chain(&options).map(argument).collect();
+    let values = [
+        ("LANE", format!("r{}-{}", one.rack, one.lane)),
+        ("OBJECT", object_name(one.node.name.as_str())),
+        ("NODE", quoted(one.node.name.as_str())),
+        ("IMAGE", quoted(&plan.image)),
+        ("RUN", words.join(", ")),
+        ("DROP", quoted(&plan.drop)),
+    ];
+    filled(JOB, &values)
 }
 
 /// A name that Kubernetes takes for a Job (RFC 1123: lower case, no '_', at most 63), unique for each node.

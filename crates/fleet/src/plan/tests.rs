@@ -80,20 +80,20 @@ proptest! {
 
 #[test]
 fn every_script_names_every_node_once_and_the_same_seed_gives_the_same_script() {
-    let each = |engine, mark: fn(&str) -> String| {
+    let each = |engine| {
         let text = script(&plan(engine, nodes(&[5, 9]))).expect("a script");
         assert_eq!(script(&plan(engine, nodes(&[5, 9]))).expect("a script"), text);
         assert!(!text.split('@').any(|part| part == "RUN" || part == "DROP" || part == "NODES"), "{text}");
         for node in nodes(&[5, 9]) {
-            let name = mark(node.name.as_str());
-            let count =
-                text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| *word == name).count();
+            let name = node.name.as_str();
+            let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '"');
+            let count = text.split(is_end).filter(|word| *word == name).count();
             assert_eq!(count, 1, "{name} in {text}");
         }
     };
-    each(Engine::Slurm, str::to_owned);
-    each(Engine::Ansible, str::to_owned);
-    each(Engine::Kubernetes, |name| format!("\"{name}\""));
+    each(Engine::Slurm);
+    each(Engine::Ansible);
+    each(Engine::Kubernetes);
 }
 
 #[test]
@@ -110,10 +110,15 @@ fn slurm_has_a_job_for_each_node_or_one_that_outlives_its_nodes_and_never_an_arr
     ] {
         assert!(together.contains(part), "{part} in {together}");
     }
-    let partition = Some("a b".to_owned());
-    let partition = script(&Plan { nodes: Nodes::All, partition, ..plan(Engine::Slurm, Vec::new()) });
-    let partition = partition.expect("a script");
-    assert_eq!(partition.matches(" --partition='a b'").count(), 2, "{partition}");
+    let of_partition = |partition: &str| {
+        let partition = Some(partition.to_owned());
+        script(&Plan { nodes: Nodes::All, partition, ..plan(Engine::Slurm, Vec::new()) })
+    };
+    let partition = of_partition("a,b-1").expect("a script");
+    assert_eq!(partition.matches(" --partition=a,b-1").count(), 2, "{partition}");
+    for name in ["a b", "", "a\ntouch P", "a;x"] {
+        assert!(matches!(of_partition(name), Err(PlanError::NoName(..))), "{name}");
+    }
     for text in [apart, together, partition] {
         assert!(!text.contains("--array"), "{text}");
     }
@@ -130,6 +135,29 @@ fn what_is_given_is_quoted_for_whoever_reads_it() {
         let text = script(&Plan { drop: hostile.to_owned(), ..plan(engine, nodes(&[1])) }).expect("a script");
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn a_name_that_means_more_to_the_engine_is_refused_and_no_value_is_a_template() {
+    for name in ["all", "ungrouped"] {
+        let node = PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None, arm: None };
+        let plan = |engine| plan(engine, vec![node.clone()]);
+        assert_eq!(
+            script(&plan(Engine::Ansible)),
+            Err(PlanError::NoName(name.to_owned(), "Ansible", "host"))
+        );
+        assert!(script(&plan(Engine::Slurm)).is_ok() && script(&plan(Engine::Kubernetes)).is_ok());
+    }
+    let hostile = "{{ lookup('pipe', 'id') }}@NODES@$(NODE_NAME)";
+    let with = |engine| {
+        let options = vec![hostile.to_owned()];
+        script(&Plan { options, drop: hostile.to_owned(), ..plan(engine, nodes(&[1])) }).expect("a script")
+    };
+    let ansible = with(Engine::Ansible);
+    assert_eq!(ansible.matches(&format!("!unsafe \"{hostile}\"")).count(), 2, "{ansible}");
+    let jobs = with(Engine::Kubernetes);
+    assert!(jobs.contains("'id') }}@NODES@$$(NODE_NAME)\""), "{jobs}");
+    assert_eq!(filled("a@B@c@D@@ ${e[@]}", &[("B", "@D@".to_owned())]), "a@D@c@D@@ ${e[@]}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Rows as text: NDJSON, or CSV with a line of names.
 
+use machine::table_field;
 use record::FleetTable;
 use serde::Serialize;
 use serde_json::Value;
@@ -58,10 +59,8 @@ impl RowForm {
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) || text.is_empty() => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
+        Some(Value::String(text)) => table_field(text),
         Some(other) => other.to_string(),
     }
 }
@@ -97,5 +96,8 @@ mod tests {
         let unread = UnreadFile { file: "a".to_owned(), reason: "x, y".to_owned() };
         let lines = RowForm::Csv.lines(FleetTable::Unread, [unread]).expect("JSON");
         assert_eq!(lines, b"a,\"x, y\"\n");
+        let unread = UnreadFile { file: "=1+1".to_owned(), reason: "@a, b".to_owned() };
+        let lines = RowForm::Csv.lines(FleetTable::Unread, [unread]).expect("JSON");
+        assert_eq!(lines, b"'=1+1,\"'@a, b\"\n", "no formula");
     }
 }

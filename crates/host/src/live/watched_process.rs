@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use super::page_bytes;
+use crate::plain_file::open_plain;
 
 /// Reads from an address on, up to the end of what is mapped; returns how many bytes were there.
 ///
@@ -40,9 +42,10 @@ impl ProgramFile {
     /// # Errors
     /// It is gone, or may not be read, or another stands in its place.
     pub fn open(pid: u32, path: &str, inode: Option<u64>) -> io::Result<Self> {
-        let file = File::open(format!("/proc/{pid}/root{path}")).or_else(|_| File::open(path))?;
+        let file = open_plain(Path::new(&format!("/proc/{pid}/root{path}")))
+            .or_else(|_| open_plain(Path::new(path)))?;
         let found = file.metadata()?;
-        if !found.is_file() || inode.is_some_and(|inode| found.ino() != inode) {
+        if inode.is_some_and(|inode| found.ino() != inode) {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(Self { file })
@@ -97,5 +100,10 @@ mod tests {
         assert_eq!(&magic, b"\x7fELF");
         assert!(ProgramFile::open(std::process::id(), path, Some(1)).is_err());
         assert!(ProgramFile::open(u32::MAX, "/no/such", None).is_err());
+        // A mapped file that was deleted is named so, and anybody may put a pipe there.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let pipe = folder.path().join("program (deleted)");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("coreutils").success());
+        assert!(ProgramFile::open(std::process::id(), pipe.to_str().expect("plain"), None).is_err());
     }
 }

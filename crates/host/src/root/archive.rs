@@ -4,12 +4,12 @@
 //! an archive decides about is bounded: bytes of one file, bytes kept, bytes decoded, number and depth of names.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu};
+use crate::plain_file::open_plain;
 
 /// The most bytes kept in memory of all files of an archive.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
@@ -52,7 +52,7 @@ pub(super) struct Archive {
 /// The bytes of the tarball at `path`; its first bytes show how it is compressed.
 pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
     let unreadable = RootError::unreadable(path);
-    let mut file = File::open(path).map_err(&unreadable)?;
+    let mut file = open_plain(path).map_err(&unreadable)?;
     let mut start = Vec::new();
     (&mut file).take(512).read_to_end(&mut start).map_err(&unreadable)?;
     file.seek(SeekFrom::Start(0)).map_err(&unreadable)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::archive::{self, Archive};
 use super::{FILE_BYTES_MAX, Look, RootError};
+use crate::plain_file::open_plain;
 
 /// The three places files come from.
 #[derive(Debug)]
@@ -100,12 +101,12 @@ pub(crate) fn look(path: &Path) -> Look {
 
 /// The bytes of a regular file, at most [`FILE_BYTES_MAX`].
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    let file = open_plain(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })?;
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -9,9 +9,9 @@ use anyhow::Context;
 use experiments::ab::across_reboot::journal::{Journal, SEALED};
 use experiments::ab::across_reboot::visit::{StoredState, find};
 use experiments::systemd_units::{REBOOT_UNIT, UNIT_FOLDER, WANTS_FOLDER, unit_text};
-use host::live::{effective_root, write_atomically};
-use host::state_folder::LIVE_STATE;
-use host::{Lock, LockError, Root, StateFolder, ensure_trusted, live};
+use host::live::{effective_root, make_folders, write_atomically};
+use host::state_folder::{LIVE_STATE, user_state};
+use host::{Lock, LockError, Root, StateFolder, ensure_trusted, live, read_plain_text};
 
 /// File systems that a boot empties. Source: Linux, Documentation/filesystems/tmpfs.rst, ramfs-rootfs-initramfs.rst.
 const VOLATILE: [&str; 3] = ["tmpfs", "ramfs", "rootfs"];
@@ -31,7 +31,7 @@ impl JournalFolder {
                 std::path::absolute(path).with_context(|| format!("cannot use {}", path.display()))?
             }
             None if live::effective_root() => PathBuf::from(LIVE_STATE),
-            None => of_user().context("no home folder is known; name a folder with --state DIR")?,
+            None => user_state().context("no home folder is known; name a folder with --state DIR")?,
         };
         Ok(Self { folder: StateFolder::new(&path) })
     }
@@ -88,13 +88,6 @@ impl JournalFolder {
     }
 }
 
-/// `$XDG_STATE_HOME/sidestep`. Source: XDG Base Directory Specification.
-fn of_user() -> Option<PathBuf> {
-    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
-    Some(state.join("sidestep"))
-}
-
 /// The nearest folder above that is there, with links resolved.
 fn existing(path: &Path) -> PathBuf {
     path.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_else(|| PathBuf::from("/"))
@@ -113,6 +106,9 @@ fn file_system(mounts: &str, path: &Path) -> Option<String> {
 
 /// How every unit of ours begins, whichever version wrote it.
 const OURS: &str = "[Unit]\nDescription=sidestep: measure this boot for an experiment across reboots\n";
+
+/// Ours has some hundred bytes, and the unit of somebody else is not read further.
+const UNIT_BYTES_MAX: u64 = 1 << 20;
 
 /// The unit and the link that starts it.
 #[derive(Debug, Clone)]
@@ -140,7 +136,7 @@ impl UnitFile {
     /// True if ours lies there.
     pub(super) fn is_installed(&self) -> bool {
         self.link.symlink_metadata().is_ok()
-            && fs::read_to_string(&self.file).is_ok_and(|text| text.starts_with(OURS))
+            && read_plain_text(&self.file, UNIT_BYTES_MAX).is_ok_and(|text| text.starts_with(OURS))
     }
 
     /// Writes it and its link. Root would run what the program and the journal say, so only root may be able to change
@@ -162,16 +158,16 @@ impl UnitFile {
                 })?;
             }
         }
-        if let Ok(there) = fs::read_to_string(&self.file) {
+        if fs::symlink_metadata(&self.file).is_ok() {
+            let there = read_plain_text(&self.file, UNIT_BYTES_MAX);
             anyhow::ensure!(
-                there.starts_with(OURS),
+                there.is_ok_and(|text| text.starts_with(OURS)),
                 "{} is not of sidestep; move it away",
                 self.file.display()
             );
         }
         let folder = self.link.parent().context("the link lies in a folder")?;
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}; run this as root", folder.display()))?;
+        make_folders(folder)?;
         write_atomically(&self.file, text.as_bytes())?;
         match symlink(&self.file, &self.link) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -183,7 +179,7 @@ impl UnitFile {
 
     /// Removes it if it is ours; true if there was one.
     pub(super) fn remove(&self) -> anyhow::Result<bool> {
-        let there = match fs::read_to_string(&self.file) {
+        let there = match read_plain_text(&self.file, UNIT_BYTES_MAX) {
             Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", self.file.display())),

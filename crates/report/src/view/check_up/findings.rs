@@ -94,7 +94,9 @@ fn flaw_to_explain(record: &Record) -> Option<String> {
     let is_open = |state: Protection| matches!(state, Protection::NotProtected | Protection::Partly);
     let special = record.flaws.iter().find(|verdict| verdict.special.is_some());
     let open = || record.flaws.iter().find(|verdict| is_open(verdict.protected));
-    special.or_else(open).map(|flaw| format!("Explain {0} and its fix: sidestep flaws show {0}", flaw.id))
+    let explain =
+        |id: &str| format!("Explain {id} and its fix: sidestep flaws show {}", crate::escape::shell_word(id));
+    special.or_else(open).map(|flaw| explain(&flaw.id))
 }
 
 #[cfg(test)]
