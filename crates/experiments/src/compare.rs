@@ -16,6 +16,7 @@ use record::{
     COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, EarlierRuns,
     FactDifference,
 };
+use rows::Indexed;
 use stats::{Knowledge, Verdict};
 
 pub(crate) use configuration::TestRow;
@@ -85,13 +86,15 @@ pub fn compare(
         return Err(CompareError::Single { name: only.name.clone() });
     }
     let baseline = baseline_index(&configurations, options.baseline.as_deref())?;
-    let matched = rows::matched(&configurations, baseline)?;
+    let indexed: Vec<Indexed<'_>> = configurations.iter().map(Indexed::of).collect();
+    let matched = rows::matched(&indexed, baseline)?;
     let (mut earlier, left_out) = usable_history(&configurations, baseline, history);
     let quieter = quieter_history(&configurations, &earlier);
     if quieter.is_some() {
         earlier.clear();
     }
-    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options);
+    let history: Vec<Indexed<'_>> = earlier.iter().map(|one| Indexed::of(one)).collect();
+    let judged = rows::judged(&indexed, &history, baseline, &matched, options);
     let averages = rows::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();
@@ -103,7 +106,8 @@ pub fn compare(
         schema: COMPARISON_SCHEMA,
         baseline,
         averages,
-        unmatched: rows::unmatched(&configurations, &matched),
+        unmatched: rows::unmatched(&indexed, &matched),
+        failed: failed(&configurations),
         configurations: configurations.iter().map(summary).collect(),
         differences,
         cautions,
@@ -188,8 +192,17 @@ fn distinctly_named(configurations: &[Configuration]) -> Vec<Configuration> {
     named
 }
 
-fn names(configurations: &[Configuration]) -> String {
-    configurations.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+fn names<'c>(configurations: impl Iterator<Item = &'c Configuration>) -> String {
+    configurations.map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Tests of which runs failed, with their count by configuration.
+fn failed(configurations: &[Configuration]) -> Vec<String> {
+    let of = |one: &Configuration, test: &Test| {
+        let runs = machine::counted(test.failed(), "run");
+        (test.failed() > 0).then(|| format!("{}: {runs} of {} failed", one.name, test.name))
+    };
+    configurations.iter().flat_map(|one| one.tests.iter().filter_map(move |test| of(one, test))).collect()
 }
 
 fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Result<usize, CompareError> {
@@ -200,7 +213,7 @@ fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Resu
         CompareError::NoBaseline {
             asked: asked.to_owned(),
             hint: did_you_mean(asked, configurations.iter().map(|one| one.name.as_str())),
-            names: names(configurations),
+            names: names(configurations.iter()),
         }
     })
 }

@@ -43,7 +43,9 @@ pub enum DecodeError {
     #[error("not a sidestep record, or cut off: {0}")]
     Broken(#[from] JsonError),
     /// What another command of sidestep prints.
-    #[error("the JSON of sidestep {command}, not a record; give the record that sidestep run --record DIR writes")]
+    #[error(
+        "the JSON of sidestep {command}, not a record; give the record that sidestep run --record DIR writes"
+    )]
     Other {
         /// The command, without the name of the program.
         command: &'static str,

@@ -83,9 +83,8 @@ const HOLDING: &[(&str, &[&str])] = &[
     ("bill", &["boot_commands"]),
     ("ab", &["treatment"]),
     ("ab --across-reboot", &["boots_planned"]),
-    ("ab --across-reboot", &["trials", "journal", "order"]),
+    ("ab --across-reboot --dry-run", &["trials", "journal", "order"]),
     ("place", &["apart_threads"]),
-    ("place", &["write_shared", "regions"]),
     ("compare", &["differences"]),
     ("compare", &["rows", "averages"]),
     ("clock check", &["remedies"]),
@@ -156,7 +155,10 @@ mod tests {
     #[test]
     fn a_document_of_sidestep_is_known_by_its_fields_and_others_are_not() {
         assert_eq!(own_document(&["flaws", "schema"]), Some("flaws list"));
-        assert_eq!(own_document(&["schema", "machine", "flaws", "uneven", "gate", "evidence"]), Some("flaws"));
+        assert_eq!(
+            own_document(&["schema", "machine", "flaws", "uneven", "gate", "evidence"]),
+            Some("flaws")
+        );
         assert_eq!(own_document(&["flaws"]), None);
         assert_eq!(own_document(&["results"]), None);
         assert_eq!(own_document(&["schema", "machine", "provenance", "flaws", "plan"]), None);

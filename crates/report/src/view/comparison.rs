@@ -91,14 +91,27 @@ fn statements(table: &ComparisonTable) -> Vec<Statement> {
         Some(one) if one.tone == Tone::Doubt => (Some(one), None),
         other => (None, other),
     };
-    doubt
+    failed(table)
         .into_iter()
+        .chain(doubt)
         .chain(claims)
         .chain(summaries)
         .chain(further_runs(table))
         .chain(controls)
         .chain(unmatched(table))
         .collect()
+}
+
+/// That runs failed: what they took is no time of the work.
+fn failed(table: &ComparisonTable) -> Option<Statement> {
+    let first = table.failed.first()?;
+    let more = match table.failed.len() {
+        1 => String::new(),
+        all => format!(" and {} more tests", all - 1),
+    };
+    Some(Statement::doubt(format!(
+        "undetermined: {first}{more}; make the programs succeed and measure again"
+    )))
 }
 
 /// What rows did together: said of the cost, whichever way their unit goes.
@@ -367,6 +380,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
         .detailed()
         .list(
             (table.cautions.iter().skip(CAUTIONS_FIRST).cloned())
+                .chain(table.failed.iter().skip(1).cloned())
                 .chain(spread_from(table))
                 .chain(meaning_of_averages(table))
                 .chain(only),
