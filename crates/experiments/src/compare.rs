@@ -240,7 +240,11 @@ fn cautions(
     differences: &[FactDifference],
     rows: &[ComparisonRow],
 ) -> Vec<String> {
-    let mut said = Vec::new();
+    let (left_out, others): (Vec<String>, Vec<String>) = configurations
+        .iter()
+        .flat_map(|one| one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)))
+        .partition(|caution| caution.contains(": left out: "));
+    let mut said = left_out;
     if facts::are_different_machines(differences) {
         said.push("these are different machines: every difference between them is in the numbers".to_owned());
     }
@@ -264,9 +268,7 @@ fn cautions(
                 .to_owned(),
         );
     }
-    for one in configurations {
-        said.extend(one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)));
-    }
+    said.extend(others);
     said
 }
 

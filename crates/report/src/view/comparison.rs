@@ -11,8 +11,9 @@ use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{figure, naming, number};
 
-/// Notes and facts on a first screen.
+/// Notes and facts on a first screen; of what was left out the notes of two files.
 const CAUTIONS_FIRST: usize = 1;
+const LEFT_OUT_FIRST: usize = 2;
 const FACTS_FIRST: usize = 2;
 /// Of values this long, such as command lines, only the words that differ are shown.
 const LONG_VALUE_CHARACTERS: usize = 36;
@@ -39,11 +40,17 @@ pub fn comparison_page(table: &ComparisonTable, records: &[Option<&Record>], arg
     Page {
         subject,
         answer,
-        because: statements.chain(cautions.take(CAUTIONS_FIRST)).collect(),
+        because: statements.chain(cautions.take(cautions_first(table))).collect(),
         sections: sections(table, records),
         about: about(table, arguments),
         ..Page::default()
     }
+}
+
+/// How many notes stand on the first screen.
+fn cautions_first(table: &ComparisonTable) -> usize {
+    let of_left_out = table.cautions.iter().take_while(|caution| caution.contains(": left out: ")).count();
+    of_left_out.clamp(CAUTIONS_FIRST, LEFT_OUT_FIRST)
 }
 
 fn baseline(table: &ComparisonTable) -> &str {
@@ -379,7 +386,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
     Section::new("notes", "Notes")
         .detailed()
         .list(
-            (table.cautions.iter().skip(CAUTIONS_FIRST).cloned())
+            (table.cautions.iter().skip(cautions_first(table)).cloned())
                 .chain(table.failed.iter().skip(1).cloned())
                 .chain(spread_from(table))
                 .chain(meaning_of_averages(table))
