@@ -13,7 +13,8 @@ use machine::{CpuId, Machine};
 use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
-use record::{PlanOutcome, Provenance, Record, SCHEMA};
+use record::{Plan, PlanOutcome, Provenance, Record, SCHEMA};
+use serde::Serialize;
 
 use crate::flaws::Examined;
 use crate::options::Global;
@@ -25,6 +26,14 @@ use crate::{flaws, history, output, sockets};
 pub(crate) use arguments::{RunArguments, parse_word};
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
+
+/// The plan as a document.
+#[derive(Serialize)]
+struct PlanDocument<'r> {
+    schema: u32,
+    #[serde(flatten)]
+    plan: &'r Plan,
+}
 
 /// Runs the check-up, once or again and again.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -72,7 +81,8 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
-        output::print(&output::text(&record.plan, global, &|terminal| page.terminal(terminal, true))?)?;
+        let document = PlanDocument { schema: SCHEMA, plan: &record.plan };
+        output::print(&output::text(&document, global, &|terminal| page.terminal(terminal, true))?)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(

@@ -127,9 +127,12 @@ fn comparison_page(table: &record::ComparisonTable) -> Page {
     report::comparison_page(table, &[], &[])
 }
 
-/// What was measured; links are inferred only on request.
+/// What was measured, and judged by what is known today; links are inferred only on request.
 fn sockets_page(sockets: &record::Sockets) -> Page {
-    report::measured_sockets_page(sockets, None)
+    let mut sockets = sockets.clone();
+    let account = diagnosis::socket_account(&sockets, None);
+    sockets.gate = sockets.gate.clone().or_else(|| Some(diagnosis::socket_gate(&sockets, &account, None)));
+    report::measured_sockets_page(&sockets, None)
 }
 
 /// The document in these bytes and its page, if they are of a kind other than a record.

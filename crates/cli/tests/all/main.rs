@@ -11,6 +11,7 @@ mod kill_toggles;
 mod lost_output;
 mod no_perf;
 mod other_cpu;
+mod own_documents;
 mod place;
 mod place_pid;
 mod processes;

@@ -29,6 +29,8 @@ const STRAY_SHARE: f64 = 0.05;
 const FURTHER_PAIRS_MIN: f64 = 0.5;
 /// The same of a level that joins none of the groups inside it: most such are groups whose pairs were disturbed.
 const FURTHER_PAIRS_OF_SINGLES_MIN: f64 = 1.0;
+/// Two near members are no socket.
+const PAIR: usize = 2;
 /// Threads of a core: at most so many (POWER has 8).
 const THREADS_MAX: usize = 8;
 /// Threads of a core exchange a line faster than this. Published core-to-core matrices: threads 4 to 12 ns, cores from 15 ns.
@@ -113,7 +115,7 @@ pub(super) fn nested(matrix: &Matrix) -> Nested {
     if matrix.count() < MEMBERS_MIN {
         return Nested::default();
     }
-    let chosen = without_near_copies(candidates(matrix.count(), &known));
+    let chosen = without_near_copies(candidates(matrix.count(), &known, matrix.members == Member::Cpus));
     let mut nested = Nested::default();
     let mut is_innermost_core = true;
     for (place, cut) in chosen.iter().enumerate() {
@@ -147,7 +149,7 @@ struct Cut {
 }
 
 /// Ways to part them, finest first, where the tree shows a step and the latencies themselves part.
-fn candidates(count: usize, known: &[Pair]) -> Vec<Cut> {
+fn candidates(count: usize, known: &[Pair], of_cpus: bool) -> Vec<Cut> {
     let tree = Dendrogram::of(count, known.iter().map(|pair| (pair.one, pair.other, pair.latency.ln())));
     let cuts = tree.steps(STEP_MIN.ln()).filter(|(_, group)| grouped_over_single(group).is_ge()).filter_map(
         |(step, group)| {
@@ -158,10 +160,11 @@ fn candidates(count: usize, known: &[Pair]) -> Vec<Cut> {
         },
     );
     let mut cuts: Vec<Cut> = cuts.collect();
-    // Where lines have their home in one of two sockets, half of the CPUs show no group: a level if nothing else is one.
-    if cuts.iter().any(|cut| grouped_over_single(&cut.group).is_gt()) {
-        cuts.retain(|cut| grouped_over_single(&cut.group).is_gt());
-    }
+    // Where lines have their home in one of two sockets, half of the CPUs show no group: a level if nothing else is one. A pair is none.
+    let is_of_home = |cut: &Cut| of_cpus && sizes_of(&cut.group).iter().any(|size| *size > PAIR);
+    let is_most = |cut: &Cut| grouped_over_single(&cut.group).is_gt();
+    let has_most = cuts.iter().any(is_most);
+    cuts.retain(|cut| is_most(cut) || (!has_most && is_of_home(cut)));
     cuts
 }
 
