@@ -61,6 +61,8 @@ pub fn json_values(json: &[u8]) -> Result<Vec<Value>, JsonError> {
 ///
 /// # Errors
 /// `JsonError` as `json_values`.
+// Only the names are of interest.
+#[expect(clippy::zero_sized_map_values)]
 pub fn outermost_fields(json: &[u8]) -> Result<Vec<String>, JsonError> {
     bounded(json)?;
     if json.trim_ascii_start().first() != Some(&b'{') {
@@ -73,7 +75,7 @@ pub fn outermost_fields(json: &[u8]) -> Result<Vec<String>, JsonError> {
 /// Which command of sidestep prints a document with such outermost fields; `None` for records, and for documents of others.
 pub fn own_document<S: AsRef<str>>(fields: &[S]) -> Option<&'static str> {
     let has = |name: &&str| fields.iter().any(|field| field.as_ref() == *name);
-    let holds = |(_, names): &&(&str, &[&str])| names.iter().all(|name| has(name));
+    let holds = |(_, names): &&(&str, &[&str])| names.iter().all(has);
     let is_only = |of: &&(&str, &[&str])| holds(of) && has(&"schema") && fields.len() == of.1.len() + 1;
     HOLDING.iter().find(holds).or_else(|| ONLY.iter().find(is_only)).map(|(command, _)| *command)
 }

@@ -42,7 +42,7 @@ fn line(folder: &Path) -> Option<String> {
         record::json_values(&bytes).ok()?.into_iter().next()
     };
     let sample = read("sample.json")?;
-    let id = read("benchmark.json").and_then(|told| told["full_id"].as_str().map(str::to_owned));
+    let id = read("benchmark.json").and_then(|benchmark| benchmark["full_id"].as_str().map(str::to_owned));
     let above = || folder.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
     let message = json!({
         "id": id.or_else(above), "reason": "benchmark-complete", "unit": "ns",
