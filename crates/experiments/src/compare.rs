@@ -6,6 +6,8 @@
 mod configuration;
 mod difference;
 mod facts;
+// Readers of all formats have one signature, also those that cannot fail.
+#[expect(clippy::unnecessary_wraps)]
 mod import;
 mod of_record;
 mod rows;

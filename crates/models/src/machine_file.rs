@@ -38,7 +38,7 @@ impl MachineKind {
     /// # Errors
     /// `Impossible` where the file states an unknown kind, or none and has no cache.
     pub fn judged(text: &str, file: &str) -> Result<Self, DescriptionError> {
-        let kinds = Self::ALL.each_ref().map(Self::name).join(", ");
+        let kinds = Self::ALL.map(Self::name).join(", ");
         let of = |problem: &str| DescriptionError::Impossible {
             file: file.to_owned(),
             key: "kind".to_owned(),

@@ -8,18 +8,18 @@ use super::{Format, ImportError, Source};
 
 pub(super) const CRITERION: Format = Format { word: "criterion", is, read };
 
-fn is_benchmark(one: &&Value) -> bool {
+fn is_benchmark(one: &Value) -> bool {
     one["reason"] == "benchmark-complete"
         || one["sampling_mode"].is_string()
         || one["median"]["point_estimate"].is_number()
 }
 
 fn is(source: &Source<'_>) -> bool {
-    source.json.iter().any(|one| is_benchmark(&one))
+    source.json.iter().any(is_benchmark)
 }
 
 fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
-    for one in source.json.iter().filter(is_benchmark) {
+    for one in source.json.iter().filter(|one| is_benchmark(one)) {
         // A sample is the time of so many iterations.
         let (samples, counts) =
             (first_of(one, &["measured_values", "times"]), first_of(one, &["iteration_count", "iters"]));

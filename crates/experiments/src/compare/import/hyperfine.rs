@@ -1,7 +1,6 @@
 //! The exports of hyperfine, `--export-json` and `--export-csv`: times of commands, in seconds.
 
 use record::Better;
-use serde_json::Value;
 
 use super::table::lines;
 use super::test_list::{Heading, Results, first_of, number};
@@ -17,7 +16,7 @@ fn is(source: &Source<'_>) -> bool {
 fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
     for one in items(&source.document()["results"]) {
         let name = with_parameters(&one["command"], &one["parameters"]);
-        let failed = items(&one["exit_codes"]).iter().filter(|code| **code != Value::from(0)).count();
+        let failed = items(&one["exit_codes"]).iter().filter(|code| code.as_i64() != Some(0)).count();
         // Without the single times, one summary is all there is, and it carries no interval.
         let times = first_of(one, &["times", "median", "mean"]);
         into.of("").add("", &heading(&name).with_failed(failed), &times);

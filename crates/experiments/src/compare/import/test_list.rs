@@ -150,7 +150,9 @@ impl TestList {
             let mut said =
                 self.left_out.iter().take(NOTES_SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
             if let Some(more) = self.left_out.len().checked_sub(NOTES_SHOWN).filter(|more| *more > 0) {
-                said += &format!("; and {more} more");
+                said.push_str("; and ");
+                said.push_str(&more.to_string());
+                said.push_str(" more");
             }
             cautions.insert(0, format!("left out: {said}"));
         }
