@@ -13,7 +13,8 @@ use machine::{CpuId, Machine};
 use probes::check_up::{NotKept, RecordSink, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
-use record::{PlanOutcome, Provenance, Record, SCHEMA};
+use record::{Plan, PlanOutcome, Provenance, Record, SCHEMA};
+use serde::Serialize;
 
 use crate::flaws::Examined;
 use crate::forms::Words;
@@ -26,6 +27,14 @@ use crate::{flaws, history, output, sockets};
 pub(crate) use arguments::{RunArguments, parse_word};
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
+
+/// The plan as a document.
+#[derive(Serialize)]
+struct PlanDocument<'r> {
+    schema: u32,
+    #[serde(flatten)]
+    plan: &'r Plan,
+}
 
 /// Runs the check-up, once or again and again.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -73,7 +82,8 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     if arguments.plan {
         let page = report::plan_page(&record.plan);
-        Words { long: true, ..arguments.words.clone() }.print(&page, &record.plan, global)?;
+        let document = PlanDocument { schema: SCHEMA, plan: &record.plan };
+        Words { long: true, ..arguments.words.clone() }.print(&page, &document, global)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(

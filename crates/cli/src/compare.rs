@@ -1,5 +1,7 @@
 //! `sidestep compare`: records or imported results side by side.
 
+mod criterion_folder;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +24,8 @@ use crate::{output, store};
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CompareArguments {
-    /// Records, folders of runs, or results: CSV with name, unit, better, group and values, hyperfine JSON,
-    /// Phoronix XML. Several runs of one configuration are joined by commas; NAME= in front names it
+    /// Records, folders of runs, or results: of hyperfine, Phoronix, Google Benchmark, JMH, pytest-benchmark, Go, criterion, perf stat,
+    /// fio, or CSV with name, unit, better, group and values. Several runs of one configuration are joined by commas; NAME= in front names it
     #[arg(required = true, value_name = "[NAME=]A[,A2...]")]
     pub(crate) inputs: Vec<String>,
     /// Compare with this configuration, by number or name, instead of the first
@@ -44,7 +46,8 @@ pub(crate) struct CompareArguments {
     pub(crate) no_history: bool,
     #[command(flatten)]
     pub(crate) forms: Forms,
-    /// Exit with 1 when a test or a class of tests got slower with confidence, by more than this percentage if one is given
+    /// Exit with 1 when a test or a class of tests got slower with confidence, by more than this percentage if one is given; and when
+    /// runs of a program failed
     #[arg(
         long,
         value_name = "PERCENT",
@@ -94,7 +97,7 @@ fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Globa
             || table.classes.iter().any(|class| is_class_slower_by(class, percent))
             || table.memory.iter().any(|one| one.verdict == Verdict::Slower && one.change_percent > percent)
     };
-    if arguments.gate.is_some_and(is_slower) {
+    if arguments.gate.is_some_and(|percent| is_slower(percent) || !table.failed.is_empty()) {
         Outcome::Gated
     } else if global.strict && table.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
         Outcome::Inconclusive
@@ -208,7 +211,8 @@ fn split(input: &str) -> (Option<&str>, Vec<&str>) {
 }
 
 fn read_one(name: Option<&str>, path: &Path) -> anyhow::Result<Vec<Source>> {
-    let (file, bytes) = store::read(path)?;
+    let kept = if path.is_dir() && !store::is_record(path) { criterion_folder::lines(path) } else { None };
+    let (file, bytes) = kept.map_or_else(|| store::read(path), |lines| Ok((path.to_owned(), lines)))?;
     let own_name = name.map_or_else(|| name_of(&file), str::to_owned);
     let unusable = || format!("cannot use {}", file.display());
     let configurations = import(&own_name, &bytes).with_context(unusable)?;

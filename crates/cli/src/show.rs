@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use fleet::rows::{Origin, flatten};
-use record::{FieldError, FleetTable, Record, read_document};
+use record::{FieldError, FleetTable, Record, json_values, outermost_fields, own_document, read_document};
 use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -101,27 +101,21 @@ fn figure_named(name: &str) -> anyhow::Result<Figure> {
     })
 }
 
-/// A kind of document that can be shown again.
-struct Kind {
-    /// What a user calls it.
-    name: &'static str,
-    /// A field at its top that no other kind has.
-    field: &'static str,
-    page: fn(&Value) -> Result<Page, FieldError>,
-}
+/// A document that can be shown again: the command that prints it, and its page.
+type Kind = (&'static str, fn(&Value) -> Result<Page, FieldError>);
 
 /// Every kind whose document alone makes the page.
 const KINDS: &[Kind] = &[
-    Kind { name: "bill", field: "boot_commands", page: |value| page(value, report::bill_page) },
-    Kind { name: "experiment", field: "treatment", page: |value| page(value, report::experiment_page) },
-    Kind { name: "experiment", field: "boots_planned", page: |value| page(value, report::reboots_page) },
-    Kind { name: "placement", field: "apart_threads", page: |value| page(value, report::place_page) },
-    Kind { name: "comparison", field: "differences", page: |value| page(value, comparison_page) },
-    Kind { name: "clock check", field: "remedies", page: |value| page(value, report::clock_check_page) },
-    Kind { name: "clock cost", field: "reads", page: |value| page(value, report::clock_cost_page) },
-    Kind { name: "guard check", field: "alarms_per_check", page: |value| page(value, report::guard_page) },
-    Kind { name: "machine", field: "disagreements", page: |value| page(value, report::machine_page) },
-    Kind { name: "comparison of sockets", field: "subjects", page: |value| page(value, sockets_page) },
+    ("bill", |value| page(value, report::bill_page)),
+    ("ab", |value| page(value, report::experiment_page)),
+    ("ab --across-reboot", |value| page(value, report::reboots_page)),
+    ("place", |value| page(value, report::place_page)),
+    ("compare", |value| page(value, comparison_page)),
+    ("clock check", |value| page(value, report::clock_check_page)),
+    ("clock cost", |value| page(value, report::clock_cost_page)),
+    ("guard check", |value| page(value, report::guard_page)),
+    ("machine", |value| page(value, report::machine_page)),
+    ("sockets", |value| page(value, sockets_page)),
 ];
 
 fn page<T: DeserializeOwned>(value: &Value, view: fn(&T) -> Page) -> Result<Page, FieldError> {
@@ -133,20 +127,32 @@ fn comparison_page(table: &record::ComparisonTable) -> Page {
     report::comparison_page(table, &[], &[])
 }
 
-/// What was measured; links are inferred only on request.
+/// What was measured, and judged by what is known today; links are inferred only on request.
 fn sockets_page(sockets: &record::Sockets) -> Page {
-    report::measured_sockets_page(sockets, None)
+    let mut sockets = sockets.clone();
+    let account = diagnosis::socket_account(&sockets, None);
+    sockets.gate = sockets.gate.clone().or_else(|| Some(diagnosis::socket_gate(&sockets, &account, None)));
+    report::measured_sockets_page(&sockets, None)
 }
 
 /// The document in these bytes and its page, if they are of a kind other than a record.
 ///
 /// # Errors
-/// It is of such a kind, and a field of it cannot be read.
+/// It is of such a kind, and a field of it cannot be read; or another command's document, of which there is no page.
 fn page_of(bytes: &[u8]) -> anyhow::Result<Option<(Value, Page)>> {
-    let Ok(document) = serde_json::from_slice::<Value>(bytes) else { return Ok(None) };
-    let Some(kind) = KINDS.iter().find(|kind| document.get(kind.field).is_some()) else { return Ok(None) };
-    let shown = (kind.page)(&document).with_context(|| {
-        format!("this {} cannot be read; show it with the version that wrote it", kind.name)
+    let Some(command) = outermost_fields(bytes).ok().and_then(|fields| own_document(&fields)) else {
+        return Ok(None);
+    };
+    let Some((_, page)) = KINDS.iter().find(|(shown, _)| *shown == command) else {
+        let shown: Vec<&str> = KINDS.iter().map(|(shown, _)| *shown).collect();
+        anyhow::bail!(
+            "this is the JSON of sidestep {command}, of which no page is kept; sidestep show prints records, and the JSON of {}",
+            shown.join(", ")
+        );
+    };
+    let document = json_values(bytes)?.swap_remove(0);
+    let shown = page(&document).with_context(|| {
+        format!("this JSON of sidestep {command} cannot be read; show it with the version that wrote it")
     })?;
     Ok(Some((document, shown)))
 }

@@ -181,7 +181,7 @@ type Simulated = (Box<dyn Document>, Page);
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
     let machine = &arguments.machine;
     let (text, file) = read(machine)?;
-    let kind = MachineKind::of(&text);
+    let kind = MachineKind::judged(&text, &file)?;
     arguments.ensure_own(machine, kind)?;
     let (simulation, page) = match kind {
         MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,

@@ -6,6 +6,8 @@
 mod configuration;
 mod difference;
 mod facts;
+// Readers of all formats have one signature, also those that cannot fail.
+#[expect(clippy::unnecessary_wraps)]
 mod import;
 mod of_record;
 mod rows;
@@ -16,6 +18,7 @@ use record::{
     COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, EarlierRuns,
     FactDifference,
 };
+use rows::Indexed;
 use stats::{Knowledge, Verdict};
 
 pub(crate) use configuration::TestRow;
@@ -85,13 +88,15 @@ pub fn compare(
         return Err(CompareError::Single { name: only.name.clone() });
     }
     let baseline = baseline_index(&configurations, options.baseline.as_deref())?;
-    let matched = rows::matched(&configurations, baseline)?;
+    let indexed: Vec<Indexed<'_>> = configurations.iter().map(Indexed::of).collect();
+    let matched = rows::matched(&indexed, baseline)?;
     let (mut earlier, left_out) = usable_history(&configurations, baseline, history);
     let quieter = quieter_history(&configurations, &earlier);
     if quieter.is_some() {
         earlier.clear();
     }
-    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options);
+    let history: Vec<Indexed<'_>> = earlier.iter().map(|one| Indexed::of(one)).collect();
+    let judged = rows::judged(&indexed, &history, baseline, &matched, options);
     let averages = rows::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();
@@ -103,7 +108,8 @@ pub fn compare(
         schema: COMPARISON_SCHEMA,
         baseline,
         averages,
-        unmatched: rows::unmatched(&configurations, &matched),
+        unmatched: rows::unmatched(&indexed, &matched),
+        failed: failed(&configurations),
         configurations: configurations.iter().map(summary).collect(),
         differences,
         cautions,
@@ -188,8 +194,17 @@ fn distinctly_named(configurations: &[Configuration]) -> Vec<Configuration> {
     named
 }
 
-fn names(configurations: &[Configuration]) -> String {
-    configurations.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+fn names<'c>(configurations: impl Iterator<Item = &'c Configuration>) -> String {
+    configurations.map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Tests of which runs failed, with their count by configuration.
+fn failed(configurations: &[Configuration]) -> Vec<String> {
+    let of = |one: &Configuration, test: &Test| {
+        let runs = machine::counted(test.failed(), "run");
+        (test.failed() > 0).then(|| format!("{}: {runs} of {} failed", one.name, test.name))
+    };
+    configurations.iter().flat_map(|one| one.tests.iter().filter_map(move |test| of(one, test))).collect()
 }
 
 fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Result<usize, CompareError> {
@@ -200,7 +215,7 @@ fn baseline_index(configurations: &[Configuration], asked: Option<&str>) -> Resu
         CompareError::NoBaseline {
             asked: asked.to_owned(),
             hint: did_you_mean(asked, configurations.iter().map(|one| one.name.as_str())),
-            names: names(configurations),
+            names: names(configurations.iter()),
         }
     })
 }
@@ -227,7 +242,11 @@ fn cautions(
     differences: &[FactDifference],
     rows: &[ComparisonRow],
 ) -> Vec<String> {
-    let mut said = Vec::new();
+    let (left_out, others): (Vec<String>, Vec<String>) = configurations
+        .iter()
+        .flat_map(|one| one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)))
+        .partition(|caution| caution.contains(": left out: "));
+    let mut said = left_out;
     if facts::are_different_machines(differences) {
         said.push("these are different machines: every difference between them is in the numbers".to_owned());
     }
@@ -251,9 +270,7 @@ fn cautions(
                 .to_owned(),
         );
     }
-    for one in configurations {
-        said.extend(one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)));
-    }
+    said.extend(others);
     said
 }
 

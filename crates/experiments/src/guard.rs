@@ -64,7 +64,7 @@ impl<'b> Guard<'b> {
         let class = |(class, log): (RowClass, f64)| GuardClass {
             class: class.name().to_owned(),
             rows: self.rows.iter().filter(|row| row.class == class).count(),
-            smallest_percent: log.exp_m1() * 100.0,
+            smallest_percent: Some(log.exp_m1() * 100.0).filter(|percent| percent.is_finite()),
             now_percent: None,
         };
         smallest.map(class).collect()

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use record::{TomlError, read_toml};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 /// How the source of a number begins that was chosen so that the model meets published ones.
@@ -28,9 +28,30 @@ machine::named! {
 }
 
 impl MachineKind {
-    /// The kind that a file says it is of, well formed or not otherwise.
+    /// The kind that a file says it is of, well formed or not otherwise; memory where it says none.
     pub fn of(text: &str) -> Self {
         stated_kind(text).and_then(|kind| Self::from_name(&kind)).unwrap_or(Self::Memory)
+    }
+
+    /// The same for a file of a user: a typing error is no memory.
+    ///
+    /// # Errors
+    /// `Impossible` where the file states an unknown kind, or none and has no cache.
+    pub fn judged(text: &str, file: &str) -> Result<Self, DescriptionError> {
+        let kinds = Self::ALL.map(Self::name).join(", ");
+        let of = |problem: &str| DescriptionError::Impossible {
+            file: file.to_owned(),
+            key: "kind".to_owned(),
+            problem: format!("{problem}; give one of {kinds}"),
+        };
+        // What is no TOML is reported with its line by whoever reads it.
+        match stated(text) {
+            Some(Stated { kind: Some(kind), .. }) => {
+                Self::from_name(&kind).ok_or_else(|| of(&format!("is {kind:?}")))
+            }
+            Some(Stated { cache: None, .. }) => Err(of("is not there, and without caches it is no memory")),
+            _ => Ok(Self::Memory),
+        }
     }
 }
 
@@ -144,13 +165,19 @@ pub fn parse<M: MachineFile>(text: &str, file: &str) -> Result<M, DescriptionErr
     Ok(machine)
 }
 
-/// What a file says of itself under `kind`.
+/// What tells the kind of a file.
+#[derive(Deserialize)]
+struct Stated {
+    kind: Option<String>,
+    cache: Option<IgnoredAny>,
+}
+
+fn stated(text: &str) -> Option<Stated> {
+    read_toml(text).ok()
+}
+
 fn stated_kind(text: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Stated {
-        kind: Option<String>,
-    }
-    read_toml::<Stated>(text).ok()?.kind
+    stated(text)?.kind
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::io::Read;
 use machine::Machine;
 
 use crate::field::{FieldError, read_document};
+use crate::json::{JsonError, bounded, own_document};
 use crate::{Record, SCHEMA, SOCKETS_SCHEMA, Sockets};
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -40,7 +41,15 @@ pub enum Encoding {
 pub enum DecodeError {
     /// Not JSON, or cut off.
     #[error("not a sidestep record, or cut off: {0}")]
-    Broken(#[from] serde_json::Error),
+    Broken(#[from] JsonError),
+    /// What another command of sidestep prints.
+    #[error(
+        "the JSON of sidestep {command}, not a record; give the record that sidestep run --record DIR writes"
+    )]
+    Other {
+        /// The command, without the name of the program.
+        command: &'static str,
+    },
     /// JSON, but one field is not what this version knows: altered, or written by a version between two schemas.
     #[error("{path} cannot be read: {reason}; show it with the version that wrote it, or measure again")]
     Field {
@@ -156,7 +165,7 @@ pub struct MeasuredSockets {
 /// `DecodeError` says what is wrong and what to do.
 pub fn decode_sockets(bytes: &[u8]) -> Result<MeasuredSockets, DecodeError> {
     if !bytes.starts_with(&ZSTD_MAGIC) {
-        let value: serde_json::Value = serde_json::from_slice(bytes)?;
+        let value = tree(bytes)?;
         // Only the document of sockets has them at its top.
         if value.get("subjects").is_some() {
             return Ok(MeasuredSockets { sockets: sockets_of(&value)?, machine: None });
@@ -182,6 +191,7 @@ fn sockets_of(value: &serde_json::Value) -> Result<Sockets, DecodeError> {
 /// As a rule from the text into its fields. What is doubtful goes through a tree of values, which tells what is wrong, or finds that all
 /// is well.
 fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
+    bounded(json)?;
     match serde_json::from_slice::<Record>(json) {
         Ok(mut record)
             if record.schema <= SCHEMA && record.unknown.is_empty() && !has_absurd_number(json) =>
@@ -189,11 +199,21 @@ fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
             record.withhold();
             Ok(record)
         }
-        _ => decode_value(&serde_json::from_slice(json)?),
+        _ => decode_value(&tree(json)?),
     }
 }
 
+/// The one value that a document is.
+fn tree(json: &[u8]) -> Result<serde_json::Value, DecodeError> {
+    bounded(json)?;
+    Ok(serde_json::from_slice(json).map_err(JsonError::from)?)
+}
+
 fn decode_value(value: &serde_json::Value) -> Result<Record, DecodeError> {
+    let fields: Vec<&String> = value.as_object().into_iter().flat_map(|fields| fields.keys()).collect();
+    if let Some(command) = own_document(&fields) {
+        return Err(DecodeError::Other { command });
+    }
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         None => Err(DecodeError::NoSchema),
         Some(found) if found > u64::from(SCHEMA) => Err(DecodeError::Newer { found }),

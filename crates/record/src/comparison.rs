@@ -39,6 +39,9 @@ pub struct ComparisonTable {
     pub averages: Vec<ComparisonAverage>,
     /// Tests that not all configurations hold; never imputed.
     pub unmatched: Vec<UnmatchedTest>,
+    /// Tests of which runs failed, one line each: nothing is claimed of them, and no gate passes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
 }
 
 /// One configuration.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::Machine;
+use machine::{Hertz, Machine};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -93,6 +93,14 @@ impl Record {
     pub fn push_raw(&mut self, series: RawSeries) -> usize {
         self.raw.push(series);
         self.raw.len() - 1
+    }
+
+    /// The slowest and the fastest clock of a core: of the values of the CPUs, as every table shows them; where none was timed alone, what
+    /// any epoch saw.
+    pub fn core_clocks(&self) -> Option<[Hertz; 2]> {
+        let timed = self.cores.control.iter().filter_map(|control| control.core_hz);
+        let range = |[low, high]: [Hertz; 2], one: Hertz| [Hertz(low.0.min(one.0)), Hertz(high.0.max(one.0))];
+        timed.map(|one| [one; 2]).reduce(|found, [one, _]| range(found, one)).or(self.guards.core_hz)
     }
 }
 

@@ -93,8 +93,8 @@ pub struct GuardClass {
     pub class: String,
     /// Its rows.
     pub rows: usize,
-    /// The smallest change of the whole class that a check can show, in percent.
-    pub smallest_percent: f64,
+    /// The smallest change of the whole class that a check can show, in percent; `None` where runs differ so much that it shows none.
+    pub smallest_percent: Option<f64>,
     /// What the class costs in this check over the baseline, in percent; `None` where it was not judged.
     #[serde(default)]
     pub now_percent: Option<f64>,

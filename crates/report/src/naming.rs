@@ -1,5 +1,8 @@
 //! How results are called: one name per series, whoever shows it.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use machine::{CpuId, CpuSet};
 pub(crate) use record::word;
 use record::{Scope, StreamResult};
@@ -69,13 +72,15 @@ pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T>
 }
 
 /// What belongs to each key, keys in the order of their first appearance.
-pub(crate) fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+pub(crate) fn grouped<K: Clone + Eq + Hash, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    let mut places: HashMap<K, usize> = HashMap::new();
     for (key, one) in all {
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((key, vec![one])),
+        let at = *places.entry(key.clone()).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push((key, Vec::new()));
         }
+        groups[at].1.push(one);
     }
     groups
 }

@@ -23,11 +23,13 @@ pub fn bca(units: usize, statistic: impl Fn(&[u32]) -> f64, level: f64, seed: u6
     }
     let mut times = vec![1; units];
     let estimate = statistic(&times);
-    let mut left_out = Vec::with_capacity(units);
-    for unit in 0..units {
-        times[unit] = 0;
+    // Of very many units several are left out at once, so that the jackknife takes no longer than the resamples.
+    let mut left_out = Vec::with_capacity(units.min(RESAMPLES));
+    for first in (0..units).step_by(units.div_ceil(RESAMPLES)) {
+        let block = first..(first + units.div_ceil(RESAMPLES)).min(units);
+        times[block.clone()].fill(0);
         left_out.push(statistic(&times));
-        times[unit] = 1;
+        times[block].fill(1);
     }
     let mut random = Random::new(seed);
     let mut resample = || {

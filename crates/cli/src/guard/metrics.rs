@@ -35,7 +35,8 @@ pub(super) fn metrics(found: &GuardOutcome) -> String {
         Family::gauge("facts_changed", "Facts that differ from the baseline.").of([facts]),
         Family::gauge("numbers_changed", "Numbers beyond their limits.").of([numbers]),
         Family::gauge("change_ratio", changed).of(of_classes(&change)),
-        Family::gauge("limit_ratio", limit).of(of_classes(&|class| class.smallest_percent)),
+        Family::gauge("limit_ratio", limit)
+            .of(of_classes(&|class| class.smallest_percent.unwrap_or(f64::INFINITY))),
         Family::gauge("last_check_timestamp_seconds", "When the last check began.").of(checked),
     ];
     report::metrics("sidestep_guard_", families)
@@ -99,7 +100,7 @@ mod tests {
                 .map(|class| GuardClass {
                     class: class.to_owned(),
                     rows: 3,
-                    smallest_percent: 8.0,
+                    smallest_percent: Some(8.0),
                     now_percent: None,
                 })
                 .to_vec(),

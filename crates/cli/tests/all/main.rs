@@ -13,6 +13,7 @@ mod lost_output;
 mod no_perf;
 mod options;
 mod other_cpu;
+mod own_documents;
 mod place;
 mod place_pid;
 mod prepared_paths;

@@ -48,7 +48,8 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 
 fn steal(record: &Record, found: &mut Vec<Finding>) {
     let Some(share) = record.guards.steal_share.filter(|share| share.is_finite()) else { return };
-    let shown = format!("{:.1} % of CPU time went to others", 100.0 * share);
+    let percent = format!("{:.2}", 100.0 * share);
+    let shown = format!("{percent} % of CPU time went to others");
     let mut verdict = if share >= STEAL_HIGH {
         finding(Area::Noise, "steal-high", Severity::Warning, format!("the numbers are doubtful: {shown}"))
             .caused_by("the hypervisor ran other guests on these CPUs while we measured")
@@ -61,11 +62,13 @@ fn steal(record: &Record, found: &mut Vec<Finding>) {
             format!("the hypervisor took a little time: {shown}"),
         )
     } else if record.machine.identity.hypervisor.is_some() {
-        finding(Area::Noise, "steal-high", Severity::Good, "the hypervisor took no CPU time".to_owned())
+        let took =
+            if share > 0.0 { format!("next to no CPU time: {percent} %") } else { "no CPU time".to_owned() };
+        finding(Area::Noise, "steal-high", Severity::Good, format!("the hypervisor took {took}"))
     } else {
         return;
     };
-    verdict.evidence.push(format!("steal {:.2} % of all CPU time (/proc/stat)", 100.0 * share));
+    verdict.evidence.push(format!("steal {percent} % of all CPU time (/proc/stat)"));
     found.push(verdict);
 }
 
@@ -96,7 +99,7 @@ fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
 }
 
 fn frequency(record: &Record, found: &mut Vec<Finding>) {
-    let Some([slowest, fastest]) = record.guards.core_hz.map(|range| range.map(|hertz| hertz.0)) else {
+    let Some([slowest, fastest]) = record.core_clocks().map(|range| range.map(|hertz| hertz.0)) else {
         return;
     };
     let ratio = fastest / slowest;
@@ -199,7 +202,7 @@ pub(super) fn other_load(record: &Record) -> Vec<String> {
     let others = above(record.guards.others_share, OTHERS_EVICT)
         .map(|share| format!("other processes used {:.0} % of all CPU time meanwhile", 100.0 * share));
     let steal = above(record.guards.steal_share, STEAL_SEEN)
-        .map(|share| format!("the hypervisor gave {:.1} % of CPU time to other guests", 100.0 * share));
+        .map(|share| format!("the hypervisor gave {:.2} % of CPU time to other guests", 100.0 * share));
     others.into_iter().chain(steal).collect()
 }
 

@@ -169,7 +169,9 @@ fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
     busy.mechanism =
         Some(format!("the clock is steady and throughput is down: {}", who_uses_ports(record, &cpus)));
     busy.prediction = Some("an undisturbed core: 100 %".to_owned());
-    busy.remedy = Some("repeat at a quiet time; numbers of these CPUs are lower bounds".to_owned());
+    busy.remedy = Some(
+        "repeat at a quiet time; rates of these CPUs are lower bounds, latencies upper bounds".to_owned(),
+    );
     found.push(busy);
 }
 

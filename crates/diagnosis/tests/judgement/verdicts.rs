@@ -320,6 +320,9 @@ fn clocks_are_compared_between_cpus_and_no_steadiness_is_claimed() {
     assert_eq!(found.text, "the core clock agrees between CPUs: 3.24 GHz");
     assert_eq!(found.evidence.len(), 3, "{found:?}");
     assert_eq!(found.evidence[2], "CPU 1: 3.241 GHz by the control loop");
+    // Epochs may have seen others: one number for the sentence and its evidence.
+    record.guards.core_hz = Some([Hertz(3.0e9), Hertz(3.9e9)]);
+    assert_eq!(judged(record.clone(), "frequency-unstable").expect("a finding"), found);
     record.cores.control.pop();
     assert_eq!(judged(record, "frequency-unstable"), None, "one CPU agrees with itself");
 }
@@ -390,12 +393,17 @@ fn conditions_of_the_run_are_judged() {
     for (share, severity, words) in [
         (0.08, Severity::Warning, "doubtful"),
         (0.005, Severity::Notice, "a little"),
+        (0.000_68, Severity::Good, "took next to no CPU time: 0.07 %"),
         (0.0, Severity::Good, "took no CPU time"),
     ] {
         let mut record = Record::default();
         record.machine.identity.hypervisor = Some("kvm".to_owned());
         record.guards.steal_share = Some(share);
-        check(record, "steal-high", severity, words);
+        check(record.clone(), "steal-high", severity, words);
+        // One number in the sentence and in its evidence.
+        let found = judged(record, "steal-high").expect("a guest");
+        let number = found.evidence[0].split(' ').nth(1).expect("steal NUMBER %").to_owned();
+        assert!(share == 0.0 || found.text.contains(&number), "{found:?}");
     }
     for (fastest, severity) in
         [(3.5e9, Severity::Warning), (3.1e9, Severity::Notice), (3.01e9, Severity::Good)]

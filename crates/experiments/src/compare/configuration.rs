@@ -1,6 +1,6 @@
 //! What was measured under one set of conditions, as tests made of cells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use stats::{Interval, RowClass};
 
@@ -12,12 +12,8 @@ pub type Coordinates = [u64; 2];
 pub enum SourceKind {
     /// A record of `sidestep run`.
     Record,
-    /// A table of results, one test per line.
-    Csv,
-    /// The export of hyperfine.
-    Hyperfine,
-    /// A composite of the Phoronix Test Suite.
-    Phoronix,
+    /// Results of another program, in the format of that word.
+    Results(&'static str),
 }
 
 impl SourceKind {
@@ -25,19 +21,18 @@ impl SourceKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Record => "record",
-            Self::Csv => "csv",
-            Self::Hyperfine => "hyperfine",
-            Self::Phoronix => "phoronix",
+            Self::Results(word) => word,
         }
     }
 }
 
 /// How small a difference of a test can matter: which margin it gets if none is declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weight {
     /// A loop of nanoseconds to milliseconds.
     Micro,
     /// A program of seconds.
+    #[default]
     Application,
 }
 
@@ -80,6 +75,8 @@ pub struct Cell {
     pub class: Option<RowClass>,
     /// One per run or replicate, in the order taken.
     pub samples: Vec<Sample>,
+    /// Runs whose program failed; their values count as they are, and nothing is claimed of them.
+    pub failed: usize,
 }
 
 /// One test: a single cell, or a surface.
@@ -142,14 +139,18 @@ impl Configuration {
         }
         self.cautions.extend(other.cautions);
         let mut left_out = Vec::new();
+        let others = TestsByName::of(&other.tests);
         self.tests.retain_mut(|test| {
-            let Some(same) = other.tests.iter().find(|candidate| candidate.is_same(test)) else {
+            let Some(same) = others.get(test) else {
                 left_out.push(test.name.clone());
                 return false;
             };
             test.cells.retain(|place, _| same.cells.contains_key(place));
             for (place, cell) in &mut test.cells {
-                cell.samples.extend(same.cells.get(place).into_iter().flat_map(|found| &found.samples));
+                if let Some(found) = same.cells.get(place) {
+                    cell.samples.extend(&found.samples);
+                    cell.failed += found.failed;
+                }
             }
             !test.cells.is_empty()
         });
@@ -159,10 +160,30 @@ impl Configuration {
     }
 }
 
+/// Tests by name and group: what two configurations mean the same by.
+pub(crate) struct TestsByName<'t>(HashMap<(&'t str, &'t str), &'t Test>);
+
+impl<'t> TestsByName<'t> {
+    pub(crate) fn of(tests: &'t [Test]) -> Self {
+        // Of two with the same name the first counts.
+        Self(tests.iter().rev().map(|test| (test.key(), test)).collect())
+    }
+
+    /// The same test.
+    pub(crate) fn get(&self, test: &Test) -> Option<&'t Test> {
+        self.0.get(&test.key()).copied()
+    }
+}
+
 impl Test {
-    /// True if two configurations mean the same test.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.name == other.name && self.group == other.group
+    /// What makes it the same test in two configurations.
+    pub(crate) fn key(&self) -> (&str, &str) {
+        (&self.name, &self.group)
+    }
+
+    /// Runs of it whose program failed.
+    pub(crate) fn failed(&self) -> usize {
+        self.cells.values().map(|cell| cell.failed).sum()
     }
 
     /// Its rows, over the places that count: one, or one for each level in the order of the places. A cell whose level nobody found

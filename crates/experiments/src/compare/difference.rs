@@ -23,6 +23,8 @@ pub(super) struct Gathered<'t> {
     pub(super) unit: String,
     pub(super) better: Better,
     pub(super) sides: [Vec<Sample>; 2],
+    /// Runs of each side whose program failed.
+    pub(super) failed: [usize; 2],
     /// Earlier runs; `None` for one that lacks the row.
     pub(super) history: Vec<Option<Sample>>,
 }

@@ -1,6 +1,6 @@
 //! The tests of a record: one per kernel, clock or resource, with a cell per CPU, pair, or place on a surface.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use machine::CpuId;
 use record::{Better, Quality, Record, Scope, Spread};
@@ -21,6 +21,8 @@ const CONTROLS: &str = "controls";
 #[derive(Default)]
 struct Tests {
     list: Vec<Test>,
+    /// Where each is, by name and group.
+    places: HashMap<(String, String), usize>,
 }
 
 /// What a test is, before its cells are known.
@@ -79,8 +81,8 @@ impl Tests {
         if !(measured.value.is_finite() && measured.value > 0.0) {
             return;
         }
-        let at = self.list.iter().position(|test| test.name == heading.name && test.group == heading.group);
-        let at = at.unwrap_or_else(|| {
+        let key = (heading.name.clone(), heading.group.to_owned());
+        let at = *self.places.entry(key).or_insert_with(|| {
             self.list.push(Test {
                 name: heading.name.clone(),
                 group: heading.group.to_owned(),
@@ -97,6 +99,7 @@ impl Tests {
             level: measured.level.map(str::to_owned),
             class: Some(heading.class),
             samples: vec![measured.sample(if giga { GIGA } else { 1.0 })],
+            failed: 0,
         };
         self.list[at].cells.entry(place).or_insert(cell);
     }

@@ -1,7 +1,7 @@
 //! From matched tests to judged rows, and their averages: the article's mean of symmetric differences with its floor, and the signed
 //! geometric mean.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use machine::did_you_mean;
 use record::{
@@ -9,7 +9,7 @@ use record::{
 };
 use stats::{Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
-use super::configuration::TestRow;
+use super::configuration::{TestRow, TestsByName};
 use super::difference::{Cost, Gathered, Side, as_percent, costs_of_replicates, rounded};
 use super::runs::CostsOfRuns;
 use super::{CompareError, Configuration, Coordinates, Options, SourceKind, Test, runs};
@@ -24,6 +24,8 @@ struct Draft {
     declared_percent: f64,
     /// A side is one run that found no single value: there is none to compare.
     is_unstable: bool,
+    /// Runs of a side failed: what they took is no time of the work.
+    has_failed: bool,
 }
 
 /// A row with what averages need of it.
@@ -37,25 +39,39 @@ pub(super) struct Judged {
     pub(super) class: Option<RowClass>,
 }
 
+/// A configuration with its tests by name.
+pub(super) struct Indexed<'c> {
+    pub(super) one: &'c Configuration,
+    tests: TestsByName<'c>,
+}
+
+impl<'c> Indexed<'c> {
+    pub(super) fn of(one: &'c Configuration) -> Self {
+        Self { one, tests: TestsByName::of(&one.tests) }
+    }
+}
+
 /// The tests of the baseline that all configurations hold, in its order.
-pub(super) fn matched(configurations: &[Configuration], baseline: usize) -> Result<Vec<Test>, CompareError> {
-    let own = &configurations[baseline];
+pub(super) fn matched(configurations: &[Indexed<'_>], baseline: usize) -> Result<Vec<Test>, CompareError> {
+    let own = configurations[baseline].one;
     let mut matched = Vec::new();
     for test in &own.tests {
         let mut everywhere = true;
         for other in configurations {
-            let Some(same) = other.tests.iter().find(|candidate| candidate.is_same(test)) else {
+            let Some(same) = other.tests.get(test) else {
                 everywhere = false;
                 continue;
             };
-            agree(test, own, same, other)?;
+            agree(test, own, same, other.one)?;
         }
         if everywhere {
             matched.push(test.clone());
         }
     }
     if matched.is_empty() {
-        return Err(CompareError::NothingInCommon { names: super::names(configurations) });
+        return Err(CompareError::NothingInCommon {
+            names: super::names(configurations.iter().map(|other| other.one)),
+        });
     }
     Ok(matched)
 }
@@ -77,30 +93,21 @@ fn agree(test: &Test, own: &Configuration, same: &Test, other: &Configuration) -
 }
 
 /// Tests that are in some configurations, but not in all.
-pub(super) fn unmatched(configurations: &[Configuration], matched: &[Test]) -> Vec<UnmatchedTest> {
+pub(super) fn unmatched(configurations: &[Indexed<'_>], matched: &[Test]) -> Vec<UnmatchedTest> {
+    let matched = TestsByName::of(matched);
     let mut found: Vec<UnmatchedTest> = Vec::new();
-    for configuration in configurations {
-        for test in &configuration.tests {
-            if matched.iter().any(|have| have.is_same(test)) {
-                continue;
+    let mut places = HashMap::new();
+    for configuration in configurations.iter().map(|indexed| indexed.one) {
+        for test in configuration.tests.iter().filter(|test| matched.get(test).is_none()) {
+            let at = *places.entry(test.key()).or_insert(found.len());
+            if at == found.len() {
+                let (name, group) = (test.name.clone(), test.group.clone());
+                found.push(UnmatchedTest { name, group, present_in: Vec::new() });
             }
-            let name = configuration.name.clone();
-            match found.iter_mut().find(|have| have.name == test.name && have.group == test.group) {
-                Some(have) => have.present_in.push(name),
-                None => found.push(UnmatchedTest {
-                    name: test.name.clone(),
-                    group: test.group.clone(),
-                    present_in: vec![name],
-                }),
-            }
+            found[at].present_in.push(configuration.name.clone());
         }
     }
     found
-}
-
-/// The same test in another configuration.
-fn counterpart<'c>(configuration: &'c Configuration, test: &Test) -> Option<&'c Test> {
-    configuration.tests.iter().find(|candidate| candidate.is_same(test))
 }
 
 /// All rows with their verdicts, what classes of rows did together, and what the controls say.
@@ -113,13 +120,13 @@ pub(super) struct Judgement {
 
 /// Judges records by the spread between runs, all else by that of the replicates.
 pub(super) fn judged(
-    configurations: &[Configuration],
-    history: &[&Configuration],
+    configurations: &[Indexed<'_>],
+    history: &[Indexed<'_>],
     baseline: usize,
     matched: &[Test],
     options: &Options,
 ) -> Judgement {
-    let by_runs = configurations.iter().all(|one| one.kind == SourceKind::Record);
+    let by_runs = configurations.iter().all(|other| other.one.kind == SourceKind::Record);
     let mut gathered = Vec::new();
     for row in matched.iter().flat_map(|test| test.rows(|place| is_everywhere(configurations, test, place))) {
         for index in (0..configurations.len()).filter(|index| *index != baseline) {
@@ -129,7 +136,7 @@ pub(super) fn judged(
     }
     gathered.retain(|row| row.sides.iter().all(|side| !side.is_empty()));
     let CostsOfRuns { costs, mut classes, mut memory } = if by_runs {
-        runs::costs(&gathered, runs::host(configurations), options)
+        runs::costs(&gathered, runs::host(configurations.iter().map(|other| other.one)), options)
     } else {
         let costs = costs_of_replicates(&gathered);
         CostsOfRuns { costs, classes: Vec::new(), memory: Vec::new() }
@@ -149,30 +156,34 @@ pub(super) fn judged(
 }
 
 /// Whether all configurations hold a value at that place.
-fn is_everywhere(configurations: &[Configuration], test: &Test, place: &Coordinates) -> bool {
-    let cell = |other| counterpart(other, test).and_then(|same| same.cells.get(place));
-    configurations.iter().all(|other| cell(other).is_some_and(|cell| !cell.samples.is_empty()))
+fn is_everywhere(configurations: &[Indexed<'_>], test: &Test, place: &Coordinates) -> bool {
+    let has = |other: &Indexed<'_>| {
+        let cell = other.tests.get(test).and_then(|same| same.cells.get(place));
+        cell.is_some_and(|cell| !cell.samples.is_empty())
+    };
+    configurations.iter().all(has)
 }
 
 fn gather<'t>(
     row: &TestRow<'t>,
-    configurations: &[Configuration],
+    configurations: &[Indexed<'_>],
     pair: [usize; 2],
-    history: &[&Configuration],
+    history: &[Indexed<'_>],
 ) -> Gathered<'t> {
-    let of = |one: &Configuration| counterpart(one, row.test).map_or_else(Vec::new, |test| row.samples(test));
-    let earlier = |one: &&Configuration| {
-        let has_all = counterpart(one, row.test)
+    let of = |other: &Indexed<'_>| other.tests.get(row.test).map_or_else(Vec::new, |test| row.samples(test));
+    let earlier = |other: &Indexed<'_>| {
+        let has_all = (other.tests.get(row.test))
             .is_some_and(|test| row.places.iter().all(|place| test.cells.contains_key(place)));
-        let samples = if has_all { of(one) } else { Vec::new() };
-        (0..one.runs).map(|run| samples.get(run).copied()).collect::<Vec<_>>()
+        let samples = if has_all { of(other) } else { Vec::new() };
+        (0..other.one.runs).map(|run| samples.get(run).copied()).collect::<Vec<_>>()
     };
     Gathered {
         row: row.clone(),
-        candidate: configurations[pair[1]].name.clone(),
+        candidate: configurations[pair[1]].one.name.clone(),
         unit: row.test.unit.clone(),
         better: row.test.better,
         sides: pair.map(|index| of(&configurations[index])),
+        failed: pair.map(|index| configurations[index].tests.get(row.test).map_or(0, Test::failed)),
         history: history.iter().flat_map(earlier).collect(),
     }
 }
@@ -211,7 +222,8 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
     };
     let is_unstable = runs::is_one_unstable_run(gathered);
     let declared_percent = gathered.declared_percent(options);
-    Some(Draft { row, cost, class: gathered.row.class, declared_percent, is_unstable })
+    let has_failed = gathered.failed != [0; 2];
+    Some(Draft { row, cost, class: gathered.row.class, declared_percent, is_unstable, has_failed })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
@@ -234,10 +246,11 @@ fn drift(drafts: &[Draft], level: f64) -> Drift {
             }
             None => moved > draft.declared_percent,
         };
-        if !drift.controls.contains(name) {
+        // The rows of a test stand together, one a candidate.
+        if drift.controls.last() != Some(name) {
             drift.controls.push(name.clone());
         }
-        if has_moved && !drift.moved.contains(name) {
+        if has_moved && drift.moved.last() != Some(name) {
             drift.moved.push(name.clone());
         }
         let largest = if has_moved { &mut drift.moved_percent } else { &mut drift.stayed_percent };
@@ -258,10 +271,10 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
         draft.row.verdict = match cost.verdict_in_family(margin, q) {
             // Between runs a control that moved makes all doubtful, and one that did not is no claim.
             Verdict::Faster | Verdict::Slower if draft.row.control && by_runs => Verdict::Inconclusive,
-            _ if draft.is_unstable && by_runs => Verdict::Inconclusive,
+            _ if draft.has_failed || draft.is_unstable && by_runs => Verdict::Inconclusive,
             verdict => verdict,
         };
-        if draft.row.verdict == Verdict::Inconclusive {
+        if draft.row.verdict == Verdict::Inconclusive && !draft.has_failed {
             draft.row.further_runs = cost.further_pairs_in_family(margin, q).filter(|runs| *runs > 0);
         }
     }
@@ -295,29 +308,24 @@ pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<Compar
     let mut averages = Vec::new();
     for candidate in distinct(rows.iter().map(|row| row.row.candidate.as_str())) {
         let of: Vec<&Judged> = rows.iter().filter(|row| row.row.candidate == candidate).collect();
-        let mut add = |group: String, keep: &dyn Fn(&Judged) -> bool| {
-            let kept: Vec<&Judged> = of.iter().copied().filter(|row| keep(row)).collect();
-            averages.extend(average(group, candidate, &kept));
-        };
-        add("all".to_owned(), &|_| true);
+        averages.extend(average("all".to_owned(), candidate, &of));
         for name in without {
-            add(format!("without:{name}"), &|row| row.row.group != *name);
+            let others: Vec<&Judged> = of.iter().copied().filter(|row| row.row.group != *name).collect();
+            averages.extend(average(format!("without:{name}"), candidate, &others));
         }
-        for group in &groups {
-            add((*group).to_owned(), &|row| row.row.group == *group);
+        let mut by_group: HashMap<&str, Vec<&Judged>> = HashMap::new();
+        for row in of {
+            by_group.entry(&row.row.group).or_default().push(row);
         }
+        let in_group = |group: &&str| average((*group).to_owned(), candidate, by_group.get(*group)?);
+        averages.extend(groups.iter().filter_map(in_group));
     }
     Ok(averages)
 }
 
 fn distinct<'s>(names: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
-    let mut found = Vec::new();
-    for name in names {
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {

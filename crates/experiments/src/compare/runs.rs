@@ -9,9 +9,9 @@ use super::difference::{Cost, Gathered, as_percent, rounded};
 use super::{Configuration, Options, Sample, facts};
 
 /// Where the machines are: in a guest if one of them is.
-pub(super) fn host(configurations: &[Configuration]) -> Host {
+pub(super) fn host<'c>(mut configurations: impl Iterator<Item = &'c Configuration>) -> Host {
     let is_guest = |one: &Configuration| one.facts.iter().any(|fact| fact.name == facts::HYPERVISOR);
-    if configurations.iter().any(is_guest) { Host::Guest } else { Host::BareMetal }
+    if configurations.any(is_guest) { Host::Guest } else { Host::BareMetal }
 }
 
 /// What the rows differ by, and what the rows of each class share, candidate by candidate.

@@ -178,7 +178,7 @@ fn surface(name: &str, memory_ns: f64, blocks: u64) -> Configuration {
     let cell = |block: u64| {
         let (level, value) = if block < 4 { ("L1", 1.0) } else { ("memory", memory_ns) };
         let samples = [0.995, 1.0, 1.005].map(|share| Sample::plain(value * share)).into();
-        ([block, 64], Cell { level: Some(level.to_owned()), samples, class: None })
+        ([block, 64], Cell { level: Some(level.to_owned()), samples, ..Cell::default() })
     };
     let mut one = table(name, &[("latency", "ns", "lower", "memory", vec![1.0])]);
     one.tests[0].cells = (0..blocks).map(cell).collect();

@@ -21,6 +21,9 @@ const COUNT_MAX: usize = 8;
 /// Latencies outside of this are typing errors.
 const TIME_NS: std::ops::RangeInclusive<f64> = 0.1..=1e6;
 
+/// Version of the document.
+const SCHEMA: u32 = 1;
+
 /// A matrix that somebody measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -64,6 +67,8 @@ pub struct ClusterMachine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterSimulation {
+    /// Version of the document.
+    pub schema: u32,
     /// Short name.
     pub machine: String,
     /// For people.
@@ -193,6 +198,7 @@ pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSim
     let rows: Vec<ClusterRow> = (0..nodes * nodes).map(|entry| row((entry / nodes, entry % nodes))).collect();
     let misses = Misses::of(rows.iter().map(|row| row.error_percent));
     ClusterSimulation {
+        schema: SCHEMA,
         machine: machine.name.clone(),
         title: machine.title.clone(),
         base_ns: mesh.base,

@@ -29,10 +29,12 @@ const STRAY_SHARE: f64 = 0.05;
 const FURTHER_PAIRS_MIN: f64 = 0.5;
 /// The same of a level that joins none of the groups inside it: most such are groups whose pairs were disturbed.
 const FURTHER_PAIRS_OF_SINGLES_MIN: f64 = 1.0;
+/// Two near members are no socket.
+const PAIR: usize = 2;
 /// Threads of a core: at most so many (POWER has 8).
 const THREADS_MAX: usize = 8;
 /// Threads of a core exchange a line faster than this. Published core-to-core matrices: threads 4 to 12 ns, cores from 15 ns.
-const THREADS_NS_MAX: f64 = 13.0;
+pub(super) const THREADS_NS_MAX: f64 = 13.0;
 /// The same in cycles: 24 to 28 in MCTOP's machines, cores from 90.
 const THREADS_CYCLES_MAX: f64 = 60.0;
 
@@ -113,7 +115,7 @@ pub(super) fn nested(matrix: &Matrix) -> Nested {
     if matrix.count() < MEMBERS_MIN {
         return Nested::default();
     }
-    let chosen = without_near_copies(candidates(matrix.count(), &known));
+    let chosen = without_near_copies(candidates(matrix.count(), &known, matrix.members == Member::Cpus));
     let mut nested = Nested::default();
     let mut is_innermost_core = true;
     for (place, cut) in chosen.iter().enumerate() {
@@ -147,22 +149,28 @@ struct Cut {
 }
 
 /// Ways to part them, finest first, where the tree shows a step and the latencies themselves part.
-fn candidates(count: usize, known: &[Pair]) -> Vec<Cut> {
+fn candidates(count: usize, known: &[Pair], of_cpus: bool) -> Vec<Cut> {
     let tree = Dendrogram::of(count, known.iter().map(|pair| (pair.one, pair.other, pair.latency.ln())));
-    tree.steps(STEP_MIN.ln())
-        .filter(|(_, group)| is_mostly_grouped(group))
-        .filter_map(|(step, group)| {
+    let cuts = tree.steps(STEP_MIN.ln()).filter(|(_, group)| grouped_over_single(group).is_ge()).filter_map(
+        |(step, group)| {
             let (within, between): (Vec<&Pair>, Vec<&Pair>) =
                 known.iter().partition(|pair| group[pair.one] == group[pair.other]);
             let gap_ratio = gap(&within, &between)?;
             (gap_ratio >= STEP_MIN).then_some(Cut { pairs_within: within.len(), group, gap_ratio, step })
-        })
-        .collect()
+        },
+    );
+    let mut cuts: Vec<Cut> = cuts.collect();
+    // Where lines have their home in one of two sockets, half of the CPUs show no group: a level if nothing else is one. A pair is none.
+    let is_of_home = |cut: &Cut| of_cpus && sizes_of(&cut.group).iter().any(|size| *size > PAIR);
+    let is_most = |cut: &Cut| grouped_over_single(&cut.group).is_gt();
+    let has_most = cuts.iter().any(is_most);
+    cuts.retain(|cut| is_most(cut) || (!has_most && is_of_home(cut)));
+    cuts
 }
 
-/// Whether more than half are in a group with others: a level of a machine, not a few near pairs.
-fn is_mostly_grouped(group: &[usize]) -> bool {
-    sizes_of(group).into_iter().filter(|size| *size > 1).count() * 2 > group.len()
+/// How many are in a group with others, over those in none: a level of a machine holds more than half, and not a few near pairs.
+fn grouped_over_single(group: &[usize]) -> std::cmp::Ordering {
+    (sizes_of(group).into_iter().filter(|size| *size > 1).count() * 2).cmp(&group.len())
 }
 
 /// Of each place, how many its group holds.
@@ -273,9 +281,10 @@ impl Around<'_> {
 
 /// Why one group of a level may be so much larger than the others, if one is.
 pub(super) fn remark(levels: &[GroupLevel]) -> Option<String> {
-    let [outermost, inside, ..] = levels else { return None };
+    let (outermost, inside) = levels.split_first()?;
     let largest = outermost.members.iter().map(Vec::len).max()?;
-    let is_part = |group: &&Vec<u32>| group.len() < largest && inside.members.contains(group);
+    let is_inside = |group: &Vec<u32>| inside.first().is_some_and(|level| level.members.contains(group));
+    let is_part = |group: &&Vec<u32>| group.len() < largest && (group.len() == 1 || is_inside(group));
     let parts = outermost.members.iter().filter(is_part).count();
     (outermost.members.len() == parts + 1 && parts > 1).then(|| {
         format!(

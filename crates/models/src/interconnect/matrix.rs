@@ -248,7 +248,12 @@ impl Matrix {
         let entries = self.entries.len() - own;
         let missing = entries.saturating_sub(self.known().count());
         if missing > 0 {
-            remarks.push(format!("{missing} of {entries} entries are unknown or 0, and left out"));
+            let what = if self.unit.is_measured() {
+                "unknown or 0"
+            } else {
+                "255, which is no connection, or unknown"
+            };
+            remarks.push(format!("{missing} of {entries} entries are {what}, and left out"));
         }
         let apart = |one: usize, other: usize| {
             let (there, back) = (self.at(one, other)?, self.at(other, one)?);

@@ -1,8 +1,9 @@
-//! Tables of latencies as other programs write them: CSV, and Intel's Memory Latency Checker.
+//! Tables of latencies as other programs write them: CSV, Intel's Memory Latency Checker, and the distances of `numactl -H`.
 
 mod checker;
 mod comma;
 mod names;
+mod numactl;
 
 use super::matrix::{Matrix, MatrixError, Unit};
 
@@ -66,6 +67,9 @@ pub fn read_matrix(text: &str) -> Result<MatrixReading, ReadingError> {
     if text.contains("Memory Latency Checker") || text.contains("Measuring idle latencies") {
         return checker::read(text);
     }
+    if numactl::is(text) {
+        return numactl::read(text);
+    }
     comma::read(text)
 }
 
@@ -85,6 +89,7 @@ mod tests {
     fn formats_are_known_by_their_text() {
         for (text, format) in [
             ("80,130\n131,81\n", "CSV"),
+            ("node distances:\nnode   0   1\n  0:  10  21\n  1:  21  10\n", "numactl -H"),
             ("Measuring idle latencies (in ns)...\nNuma node  0\n 0  80.1\n", "MLC"),
         ] {
             assert_eq!(read_matrix(text).expect(format).format, format);
@@ -100,6 +105,11 @@ mod tests {
         #[test]
         fn no_table_makes_it_panic(text in "[0-9.,; \\t\\n#-]{0,300}") {
             let _ = read_matrix(&text);
+        }
+
+        #[test]
+        fn no_distances_make_it_panic(text in "(node( [0-9]{1,3}){0,4}\n|[0-9]{0,4}:?( [0-9]{1,3}){0,4}\n){0,12}") {
+            let _ = read_matrix(&format!("node 0 1\n0: 10 20\n{text}"));
         }
 
         #[test]

@@ -12,6 +12,9 @@ use super::variant::{Variant, VariantError};
 use crate::machine_file::Sourced;
 use crate::published::{Misses, missed_percent};
 
+/// Version of the document.
+const SCHEMA: u32 = 1;
+
 /// One socket.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,6 +83,8 @@ pub struct NamedNumber {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketSimulation {
+    /// Version of the document.
+    pub schema: u32,
     /// Short name of the machine.
     pub machine: String,
     /// For people.
@@ -135,6 +140,7 @@ pub fn simulate(
     }
     let misses = Misses::of(rows.iter().map(|row| row.error_percent));
     Ok(SocketSimulation {
+        schema: SCHEMA,
         machine: machine.name.clone(),
         title: machine.title.clone(),
         changes: variant.words(),

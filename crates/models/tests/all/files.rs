@@ -107,3 +107,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_kind_that_is_mistyped_or_not_there_is_not_taken_for_a_memory() {
+    for (text, said) in [
+        ("kind = \"shedulling\"\n", "kind is \"shedulling\"; give one of memory, linked-sockets"),
+        ("name = \"x\"\n[[level]]\n", "kind is not there, and without caches it is no memory"),
+    ] {
+        let error = MachineKind::judged(text, "f.toml").expect_err(text).to_string();
+        assert!(error.starts_with("f.toml: ") && error.contains(said), "{error}");
+    }
+    assert_eq!(MachineKind::judged("[[cache]]\n", "f.toml"), Ok(MachineKind::Memory));
+    assert_eq!(MachineKind::judged("kind = \"scheduling\"\n", "f.toml"), Ok(MachineKind::Threads));
+}

@@ -334,3 +334,22 @@ fn sockets_on_a_ring_show_their_links_from_core_to_core() {
         found.max_percent
     );
 }
+
+#[test]
+fn a_socket_whose_lines_have_their_home_in_another_shows_as_cpus_in_no_group() {
+    let of = |one: usize, other: usize| match (one.max(other) < 4, one.min(other) < 4) {
+        (true, _) => 120.0 + (one + other) as f64 / 10.0,
+        (_, true) => 370.0 + (one * 2 + other) as f64,
+        _ => 540.0 + (one + other) as f64,
+    };
+    let rows: Vec<Vec<Option<f64>>> =
+        (0..8).map(|one| (0..8).map(|other| (one != other).then(|| of(one, other))).collect()).collect();
+    let found = infer(&Matrix::of_rows(Unit::Nanoseconds, &rows).expect("a matrix").of_cpus());
+    assert_eq!(members(&found.groups), [vec![vec![0, 1, 2, 3], vec![4], vec![5], vec![6], vec![7]]]);
+    assert!(found.groups[0].clear && found.verdict != Verdict::Identified && found.edges.is_empty());
+    assert!(
+        found.remarks.iter().any(|remark| remark.contains("those 4 may be one group")),
+        "{:?}",
+        found.remarks
+    );
+}

@@ -76,7 +76,7 @@ fn classes(classes: &[GuardClass]) -> Table {
     Table::of("classes", classes)
         .word("class", |one| &one.class)
         .number(("rows", 1), |one| one.rows)
-        .number(("smallest change shown", "%"), |one| Cell::tenths(one.smallest_percent))
+        .number(("smallest change shown", "%"), |one| one.smallest_percent.map(Cell::tenths))
         .number(("cost now", "%"), |one| one.now_percent.map(Cell::signed_tenths))
         .table()
 }

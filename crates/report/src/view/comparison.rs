@@ -11,8 +11,9 @@ use crate::escape::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{figure, naming, number};
 
-/// Notes and facts on a first screen.
+/// Notes and facts on a first screen; of what was left out the notes of two files.
 const CAUTIONS_FIRST: usize = 1;
+const LEFT_OUT_FIRST: usize = 2;
 const FACTS_FIRST: usize = 2;
 /// Of values this long, such as command lines, only the words that differ are shown.
 const LONG_VALUE_CHARACTERS: usize = 36;
@@ -39,11 +40,17 @@ pub fn comparison_page(table: &ComparisonTable, records: &[Option<&Record>], arg
     Page {
         subject,
         answer,
-        because: statements.chain(cautions.take(CAUTIONS_FIRST)).collect(),
+        because: statements.chain(cautions.take(cautions_first(table))).collect(),
         sections: sections(table, records),
         about: about(table, arguments),
         ..Page::default()
     }
+}
+
+/// How many notes stand on the first screen.
+fn cautions_first(table: &ComparisonTable) -> usize {
+    let of_left_out = table.cautions.iter().take_while(|caution| caution.contains(": left out: ")).count();
+    of_left_out.clamp(CAUTIONS_FIRST, LEFT_OUT_FIRST)
 }
 
 fn baseline(table: &ComparisonTable) -> &str {
@@ -91,14 +98,27 @@ fn statements(table: &ComparisonTable) -> Vec<Statement> {
         Some(one) if one.tone == Tone::Doubt => (Some(one), None),
         other => (None, other),
     };
-    doubt
+    failed(table)
         .into_iter()
+        .chain(doubt)
         .chain(claims)
         .chain(summaries)
         .chain(further_runs(table))
         .chain(controls)
         .chain(unmatched(table))
         .collect()
+}
+
+/// That runs failed: what they took is no time of the work.
+fn failed(table: &ComparisonTable) -> Option<Statement> {
+    let first = table.failed.first()?;
+    let more = match table.failed.len() {
+        1 => String::new(),
+        all => format!(" and {} more tests", all - 1),
+    };
+    Some(Statement::doubt(format!(
+        "undetermined: {first}{more}; make the programs succeed and measure again"
+    )))
 }
 
 /// What rows did together: said of the cost, whichever way their unit goes.
@@ -366,7 +386,8 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
     Section::new("notes", "Notes")
         .detailed()
         .list(
-            (table.cautions.iter().skip(CAUTIONS_FIRST).cloned())
+            (table.cautions.iter().skip(cautions_first(table)).cloned())
+                .chain(table.failed.iter().skip(1).cloned())
                 .chain(spread_from(table))
                 .chain(meaning_of_averages(table))
                 .chain(only),

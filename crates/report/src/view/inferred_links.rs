@@ -311,7 +311,7 @@ mod tests {
         let said = of_groups(mesh, 0.02);
         assert!(said.contains("Links not identifiable: 4 groups: latencies between them"), "{said}");
         assert!(said.contains("groups, from the innermost outwards: 39.7 ns, 130 ns"), "{said}");
-        let three = text("0,12.5,30.1\n12.5,0,30.0\n30.1,30.0,0\n");
+        let three = text("# nodes: 0 1 2\n0,12.5,30.1\n12.5,0,30.0\n30.1,30.0,0\n");
         assert!(
             three.contains("explain the entries, which are 12.5 to 30.1") && !three.contains("chance"),
             "{three}"

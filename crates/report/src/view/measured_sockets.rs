@@ -2,7 +2,7 @@
 
 use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
-use record::{Concurrency, SocketVerdict, Sockets, SubjectRow};
+use record::{Concurrency, GateVerdict, SocketGate, SocketVerdict, Sockets, SubjectRow};
 use stats::text::capital;
 
 use super::cells::{lines, loaded, margined};
@@ -77,7 +77,16 @@ pub(crate) fn answer(sockets: &Sockets) -> Statement {
     }
 }
 
+/// The gate, where it finds what single CPUs do not show: together they are not alike.
+fn contradicting_gate(sockets: &Sockets) -> Option<&SocketGate> {
+    let gate = sockets.gate.as_ref().filter(|gate| gate.verdict == GateVerdict::Outside);
+    gate.filter(|_| sockets.verdict == SocketVerdict::Alike)
+}
+
 fn answer_on_cpus(sockets: &Sockets) -> Statement {
+    if let Some(gate) = contradicting_gate(sockets) {
+        return socket_account::gate_answer(gate);
+    }
     match sockets.verdict {
         SocketVerdict::Alike => Statement::good(format!("The CPUs are alike: {}.", likeness_words(sockets))),
         SocketVerdict::Asymmetric => {
@@ -97,7 +106,12 @@ pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
     let reasons = sockets.because.iter().take(REASONS_FIRST).skip(is_answered);
     let mut said: Vec<Statement> = reasons.map(Statement::plain).collect();
     if let Some(gate) = &sockets.gate {
-        said.push(socket_account::gate_answer(gate));
+        said.push(match contradicting_gate(sockets) {
+            Some(_) => {
+                Statement::plain(format!("One at a time the CPUs are alike: {}.", likeness_words(sockets)))
+            }
+            None => socket_account::gate_answer(gate),
+        });
         said.extend(socket_account::more_causes(gate));
     }
     said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(Statement::faint));

@@ -178,7 +178,7 @@ fn of_machine() -> Vec<(&'static str, Value)> {
         ),
         ("selftest", parts.document("Selftest", "What sidestep selftest found.", &selftest)),
         ("capture", Parts::new().document("Capture", "What sidestep machine --save wrote.", &capture)),
-        ("run-plan", of_type::<record::Plan>("RunPlan", |_| Vec::new())),
+        ("run-plan", of_type::<record::Plan>("RunPlan", |_| vec![version()])),
     ]
 }
 

@@ -1,10 +1,16 @@
-//! Composite results of the Phoronix Test Suite: one XML file, one configuration per result identifier in it.
+//! Composite results of the Phoronix Test Suite: one XML file, one configuration per result identifier in it; and its JSON export.
+
+mod export;
 
 use record::Better;
 use roxmltree::{Document, Node};
 
-use super::{Configuration, Heading, ImportError, TestList};
-use crate::compare::{Fact, SourceKind, Weight};
+use super::test_list::{Heading, Reading, Results, TestList, number};
+use super::{Format, ImportError, Source};
+use crate::compare::Fact;
+pub(super) use export::PHORONIX_EXPORT;
+
+pub(super) const PHORONIX: Format = Format { word: "phoronix", is, read };
 
 /// Elements may be nested this deep; composites have six levels. The parser walks them by recursion.
 const MOST_LEVELS: usize = 64;
@@ -12,36 +18,52 @@ const MOST_LEVELS: usize = 64;
 /// Fields of `System` whose words are facts of their own.
 const LISTS_OF_FACTS: [&str; 2] = ["Hardware", "Software"];
 
-/// A configuration in the making.
-struct Run {
-    identifier: String,
-    tests: TestList,
-    facts: Vec<Fact>,
-    failed: Vec<String>,
+fn is(source: &Source<'_>) -> bool {
+    source.text.trim_start().starts_with('<') && source.text.contains("<PhoronixTestSuite")
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Configuration>, ImportError> {
-    if is_too_deep(text) {
+fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
+    if is_too_deep(source.text) {
         return Err(ImportError::Shape {
             place: "the document".to_owned(),
             problem: format!("elements are nested more than {MOST_LEVELS} deep; this is no composite"),
         });
     }
-    let document = Document::parse(text)?;
+    let document = Document::parse(source.text)?;
     let root = document.root_element();
-    if !root.has_tag_name("PhoronixTestSuite") {
-        return Err(ImportError::Unknown);
-    }
-    let mut runs: Vec<Run> = Vec::new();
     for system in children(root, "System") {
-        let run = run_of(&mut runs, field(system, "Identifier"));
-        run.facts = facts(system);
+        into.of(field(system, "Identifier")).facts = facts(system);
     }
-    for (index, result) in children(root, "Result").enumerate() {
-        add(&mut runs, index, result)?;
+    for result in children(root, "Result") {
+        let head = |name| field(result, name);
+        for entry in children(result, "Data").flat_map(|data| children(data, "Entry")) {
+            let values = values(field(entry, "Value"), field(entry, "RawString"));
+            add(into.of(field(entry, "Identifier")), &head, &values);
+        }
     }
-    runs.retain(|run| !run.identifier.is_empty());
-    Ok(runs.into_iter().map(finish).collect())
+    Ok(())
+}
+
+/// Adds an entry of a result, of which the fields are called as in the XML.
+fn add<'f>(tests: &mut TestList, field: &dyn Fn(&'static str) -> &'f str, values: &[Reading]) {
+    let (title, detail, profile) = (field("Title"), field("Description"), field("Identifier"));
+    let better = match field("Proportion") {
+        "HIB" => Some(Better::Higher),
+        "LIB" => Some(Better::Lower),
+        _ => None,
+    };
+    let group = profile.rsplit('/').next().unwrap_or(profile);
+    // The version of the test stands behind the last dash: `stream-1.3.1`.
+    let group = group.rsplit_once('-').map_or(group, |(group, _)| group);
+    let group = if group.is_empty() { "tests" } else { group };
+    let name = if detail.is_empty() { title.to_owned() } else { format!("{title}, {detail}") };
+    tests.add("", &Heading::program(&name, group, field("Scale"), better), values);
+}
+
+/// The single runs where the file has them, else the mean that stands for them.
+fn values(value: &str, raw: &str) -> Vec<Reading> {
+    let words = if raw.trim_matches(':').is_empty() { value } else { raw };
+    words.split(':').filter(|word| !word.trim().is_empty()).map(number).collect()
 }
 
 /// Whether more elements are open at once than any composite has, by counting tags: a bound, not a parse.
@@ -71,19 +93,6 @@ fn children<'a, 'i>(node: Node<'a, 'i>, name: &'static str) -> impl Iterator<Ite
 /// The text of a child element, trimmed; empty if there is none.
 fn field<'a>(node: Node<'a, '_>, name: &'static str) -> &'a str {
     children(node, name).next().and_then(|child| child.text()).unwrap_or("").trim()
-}
-
-fn run_of<'r>(runs: &'r mut Vec<Run>, identifier: &str) -> &'r mut Run {
-    let at = runs.iter().position(|run| run.identifier == identifier).unwrap_or_else(|| {
-        runs.push(Run {
-            identifier: identifier.to_owned(),
-            tests: TestList::default(),
-            facts: Vec::new(),
-            failed: Vec::new(),
-        });
-        runs.len() - 1
-    });
-    &mut runs[at]
 }
 
 /// `Processor: ..., Motherboard: ...` as facts; other fields of a system are facts as they are.
@@ -116,58 +125,4 @@ fn fact_name(name: &str) -> String {
         "security" => "mitigations".to_owned(),
         other => other.to_owned(),
     }
-}
-
-/// Adds one result to every run that has an entry in it.
-fn add(runs: &mut Vec<Run>, index: usize, result: Node<'_, '_>) -> Result<(), ImportError> {
-    let (title, detail) = (field(result, "Title"), field(result, "Description"));
-    let name = if detail.is_empty() { title.to_owned() } else { format!("{title}, {detail}") };
-    let better = match field(result, "Proportion") {
-        "HIB" => Some(Better::Higher),
-        "LIB" => Some(Better::Lower),
-        _ => None,
-    };
-    let profile = field(result, "Identifier");
-    let group = profile.rsplit('/').next().unwrap_or(profile);
-    // The version of the test stands behind the last dash: `stream-1.3.1`.
-    let group = group.rsplit_once('-').map_or(group, |(group, _)| group);
-    for entry in children(result, "Data").flat_map(|data| children(data, "Entry")) {
-        let run = run_of(runs, field(entry, "Identifier"));
-        let value = field(entry, "Value");
-        let Some(better) = better else {
-            run.failed.push(format!("{name} (no direction)"));
-            continue;
-        };
-        if value.is_empty() {
-            run.failed.push(format!("{name} (no value)"));
-            continue;
-        }
-        let place = || format!("result {} ({name})", index + 1);
-        let heading = Heading {
-            name: &name,
-            group: if group.is_empty() { "tests" } else { group },
-            unit: field(result, "Scale"),
-            better,
-            weight: Weight::Application,
-        };
-        run.tests.add(&place, &heading, &values(&place, value, field(entry, "RawString"))?)?;
-    }
-    Ok(())
-}
-
-/// The single runs where the file has them, else the mean that stands for them.
-fn values(place: &dyn Fn() -> String, value: &str, raw: &str) -> Result<Vec<f64>, ImportError> {
-    let words: Vec<&str> = raw.split(':').map(str::trim).filter(|word| !word.is_empty()).collect();
-    let words = if words.is_empty() { vec![value] } else { words };
-    let read =
-        |word: &str| word.parse().map_err(|_| ImportError::Value { place: place(), value: word.to_owned() });
-    words.into_iter().map(read).collect()
-}
-
-fn finish(run: Run) -> Configuration {
-    let mut cautions = Vec::new();
-    if !run.failed.is_empty() {
-        cautions.push(format!("without a result: {}", run.failed.join("; ")));
-    }
-    run.tests.finish(&run.identifier, SourceKind::Phoronix, run.facts, cautions)
 }

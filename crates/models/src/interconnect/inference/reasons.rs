@@ -63,7 +63,8 @@ pub(super) fn why_in_parts(mesh: &Mesh) -> String {
 pub(super) fn why_flat(matrix: &Matrix, flat: &Weighed) -> String {
     let why = match &flat.explanation {
         Explanation::Groups { .. } => {
-            "nodes form groups; what joins the groups does not show in these latencies"
+            let entries = if matrix.unit.is_measured() { "latencies" } else { "distances" };
+            return format!("nodes form groups; what joins the groups does not show in these {entries}");
         }
         Explanation::Flat { local: Some(local), remote: Some(remote) }
             if (remote - local).abs() > f64::EPSILON && beyond_chance(matrix, flat).is_none() =>

@@ -12,20 +12,38 @@ const BANDWIDTHS: &str = "Measuring Memory Bandwidths between nodes";
 struct Table {
     nodes: Vec<u32>,
     rows: Rows,
-    is_cut_off: bool,
+    /// Nodes without a row.
+    rowless: Vec<u32>,
+    /// A row lacks values.
+    is_short: bool,
+    /// Something stands behind the last row.
+    is_ended: bool,
+}
+
+impl Table {
+    /// Whether it ends before its end, where these nodes have no row as a rule.
+    fn is_cut_off(&self, rowless: &[u32]) -> bool {
+        self.is_short || (!self.is_ended && self.rowless != rowless)
+    }
 }
 
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let missing = ReadingError::Missing { format: FORMAT, what: "table of idle latencies between nodes" };
     let table = table(text, LATENCIES)?.ok_or(missing)?;
-    let matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?.numbered(table.nodes)?;
+    let matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?.numbered(table.nodes.clone())?;
     let mut remarks = Vec::new();
-    if table.is_cut_off {
+    let rowless = &table.rowless;
+    if table.is_cut_off(&[]) {
         remarks.push("the table of latencies is cut off".to_owned());
+    } else if !rowless.is_empty() {
+        let (nodes, is) = if rowless.len() == 1 { ("node", "is") } else { ("nodes", "are") };
+        let numbers = rowless.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        remarks
+            .push(format!("{nodes} {numbers} {is} memory only: MLC prints no row for a node without CPUs"));
     }
     // The last table that is printed: where it is cut off, so was the run.
     let bandwidth = self::table(text, BANDWIDTHS)?.filter(|bandwidth| bandwidth.nodes == matrix.nodes);
-    if bandwidth.is_some_and(|bandwidth| bandwidth.is_cut_off) {
+    if bandwidth.is_some_and(|bandwidth| bandwidth.is_cut_off(rowless)) {
         remarks.push("the table of bandwidths is cut off".to_owned());
     }
     Ok(MatrixReading { format: FORMAT, matrix, remarks })
@@ -53,24 +71,24 @@ fn table(text: &str, head: &str) -> Result<Option<Table>, ReadingError> {
     if nodes.len() > NODES_MAX {
         return Err(MatrixError::TooLarge(nodes.len()).into());
     }
-    let mut rows: Rows = Vec::new();
-    let mut is_cut_off = false;
-    for ((number, line), node) in lines.by_ref().zip(&nodes) {
+    let mut rows: Rows = vec![vec![None; nodes.len()]; nodes.len()];
+    let mut rowless = nodes.clone();
+    let mut is_short = false;
+    let mut is_ended = false;
+    for (number, line) in lines {
         let mut words = line.split_whitespace();
-        if words.next().and_then(|word| word.parse::<u32>().ok()) != Some(*node) {
+        let node = words.next().and_then(|word| word.parse::<u32>().ok());
+        let Some(at) = node.and_then(|node| nodes.iter().position(|one| *one == node)) else {
+            is_ended = true;
             break;
-        }
-        let mut row = Vec::new();
-        for word in words {
-            row.push(value(word, number + 1)?);
-        }
-        is_cut_off |= row.len() < nodes.len();
-        row.resize(nodes.len(), None);
-        rows.push(row);
+        };
+        rowless.retain(|one| *one != nodes[at]);
+        let values = words.map(|word| value(word, number + 1)).collect::<Result<Vec<_>, _>>()?;
+        is_short |= values.len() < nodes.len();
+        rows[at] = values;
+        rows[at].resize(nodes.len(), None);
     }
-    is_cut_off |= rows.len() < nodes.len();
-    rows.resize(nodes.len(), vec![None; nodes.len()]);
-    Ok(Some(Table { nodes, rows, is_cut_off }))
+    Ok(Some(Table { nodes, rows, rowless, is_short, is_ended }))
 }
 
 fn value(word: &str, line: usize) -> Result<Option<f64>, ReadingError> {
@@ -95,6 +113,14 @@ mod tests {
         let read = read(TEXT).expect("a table");
         assert_eq!((read.matrix.nodes.as_slice(), read.matrix.at(1, 0)), ([0, 2].as_slice(), Some(141.1)));
         assert_eq!(read.remarks, ["the table of bandwidths is cut off"]);
+    }
+
+    #[test]
+    fn a_node_without_a_row_is_memory_only_where_the_table_goes_on_or_ends() {
+        let text = TEXT.replacen(" 2\t 141.1\t 76.5\t\n", "", 1).replace("\n 2\t 20194.2\t", "");
+        let read = read(&text).expect("a table");
+        assert_eq!(read.remarks, ["node 2 is memory only: MLC prints no row for a node without CPUs"]);
+        assert_eq!((read.matrix.at(0, 1), read.matrix.at(1, 1)), (Some(151.1), None));
     }
 
     #[test]

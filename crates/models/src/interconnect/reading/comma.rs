@@ -7,9 +7,10 @@
 //! commas, with numbers of CPUs before rows and above columns, and with `35±1` in a cell: all that is read. Without a name that says
 //! what it is of, a matrix without a diagonal and with one empty half is one of CPUs, and so is any larger one without a diagonal.
 
-use super::names::{Line, Names, is_unknown, strip, value_of};
+use super::names::{Line, Names, is_unknown, strip, unit_of, value_of};
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
 use crate::interconnect::graph::pairs;
+use crate::interconnect::groups::THREADS_NS_MAX;
 use crate::interconnect::matrix::Member;
 
 /// Without a diagonal, more than so many are CPUs: few machines have more nodes, and few matrices of nodes leave out local memory.
@@ -35,9 +36,12 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
             lines.push((index + 1, line));
         }
     }
+    let further = further_tables(&lines);
+    lines.truncate(further.first().copied().unwrap_or(lines.len()));
     let separator = separator(&lines);
     let cut = |(number, line): &(usize, &str)| Line { number: *number, cells: cells(line, separator) };
     let mut lines: Vec<Line> = lines.iter().map(cut).collect();
+    unwrap(&mut lines);
     let Names { member, numbers, mut remarks } = strip(&mut lines);
     let mut rows: Rows = Vec::new();
     for line in &lines {
@@ -45,12 +49,19 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
         let row = cells.map(|(column, cell)| number(cell, separator, line.number, column + 1));
         rows.push(row.collect::<Result<_, _>>()?);
     }
+    if !further.is_empty() {
+        remarks.push(format!(
+            "the first of {} tables is read; give the others each by itself",
+            further.len() + 1
+        ));
+    }
     remarks.extend(square(&mut rows));
     let half = mirror(&mut rows);
     remarks.extend(
         half.map(|half| format!("only the {half} half is filled; both directions are taken as equal")),
     );
-    let unit = comments.unit.unwrap_or(Unit::Nanoseconds);
+    let stated = lines.iter().flat_map(|line| &line.cells).find_map(|cell| unit_of(cell));
+    let unit = comments.unit.or(stated.map(|(_, unit)| unit)).unwrap_or(Unit::Nanoseconds);
     let mut matrix = Matrix::of_rows(unit, &rows)?;
     let stated = comments.numbers.filter(|(_, numbers)| numbers.len() == rows.len());
     let numbers = stated.as_ref().map(|(_, numbers)| numbers.clone()).or(numbers);
@@ -151,6 +162,43 @@ fn number(
     value.parse().map(Some).map_err(|_| ReadingError::NoNumber { line, column, text: shortened(cell) })
 }
 
+/// Where the second and later tables begin, each under a banner such as `2) Latency of ...`.
+fn further_tables(lines: &[(usize, &str)]) -> Vec<usize> {
+    let is_banner = |line: &str| {
+        let number = line
+            .trim_start()
+            .trim_start_matches('(')
+            .split_once(')')
+            .map(|(number, _)| number.parse::<u32>());
+        number.is_some_and(|number| number.is_ok())
+    };
+    lines.iter().enumerate().filter(|(_, (_, line))| is_banner(line)).map(|(at, _)| at).skip(1).collect()
+}
+
+/// Joins lines that a terminal or a mail wrapped, in tables whose cells have a spread: there no row begins with such a cell, and numbers of
+/// columns that go on counting are no row.
+fn unwrap(lines: &mut Vec<Line>) {
+    let has_spread = |cell: &String| cell.contains('±');
+    if !lines.iter().any(|line| line.cells.iter().any(has_spread)) {
+        return;
+    }
+    let mut whole: Vec<Line> = Vec::with_capacity(lines.len());
+    for line in lines.drain(..) {
+        let numbers =
+            |cells: &[String]| cells.iter().map(|cell| cell.parse().ok()).collect::<Option<Vec<usize>>>();
+        let goes_on = |above: &Line| match (numbers(&above.cells).as_deref(), numbers(&line.cells).as_deref())
+        {
+            (Some([_, .., last]), Some([first, ..])) => *first == last + 1 && line.cells.len() > 1,
+            _ => line.cells.first().is_some_and(has_spread),
+        };
+        match whole.last_mut().filter(|above| goes_on(above)) {
+            Some(above) => above.cells.extend(line.cells),
+            None => whole.push(line),
+        }
+    }
+    *lines = whole;
+}
+
 /// Fills rows that hold half a matrix, its diagonal included or not, to whole ones.
 fn square(rows: &mut Rows) -> Option<String> {
     let count = rows.len();
@@ -199,8 +247,11 @@ fn mirror(rows: &mut Rows) -> Option<&'static str> {
 
 /// What a matrix is of whose file does not say.
 fn likely_member(matrix: &Matrix, is_half: bool) -> Member {
+    let is_near = matrix.known().any(|(_, _, value)| value <= THREADS_NS_MAX);
     let has_diagonal = (0..matrix.count()).any(|one| matrix.at(one, one).is_some());
-    let is_small = matrix.count() <= NODES_WITHOUT_DIAGONAL_MAX;
+    // No memory is as near as threads of a core are.
+    let is_small =
+        matrix.count() <= NODES_WITHOUT_DIAGONAL_MAX && !(is_near && matrix.unit == Unit::Nanoseconds);
     let is_of_nodes = matrix.unit == Unit::Distance || has_diagonal || (is_small && !is_half);
     if is_of_nodes { Member::Nodes } else { Member::Cpus }
 }

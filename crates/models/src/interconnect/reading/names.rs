@@ -1,6 +1,6 @@
 //! Titles, and names of rows and columns, taken away from a table; what they say of what the table is of.
 
-use crate::interconnect::matrix::Member;
+use crate::interconnect::matrix::{Member, Unit};
 
 /// A line of the file with its number.
 pub(super) struct Line {
@@ -30,8 +30,14 @@ pub(super) fn strip(lines: &mut Vec<Line>) -> Names {
     let titles = lines.drain(..above).collect::<Vec<_>>();
     let table = lines.len() - below;
     let closing = lines.drain(table..).collect::<Vec<_>>();
-    for title in titles.iter().chain(&closing) {
-        names.remarks.push(format!("line {} is no row, and left out", title.number));
+    let left_out: Vec<String> = titles.iter().chain(&closing).map(|title| title.number.to_string()).collect();
+    match left_out.as_slice() {
+        [] => {}
+        [one] => names.remarks.push(format!("line {one} is no row, and left out")),
+        [first, .., last] => {
+            let many = left_out.len();
+            names.remarks.push(format!("{many} lines from {first} to {last} are no rows, and left out"));
+        }
     }
     let (corner, columns) = take_columns(lines).unzip();
     let rows = take_rows(lines, columns.as_deref());
@@ -58,6 +64,10 @@ fn values_of_row(line: &Line) -> Option<usize> {
 /// Whether a line is words about the table: neither names of columns nor a named row of numbers.
 fn is_title(line: &Line, widest: usize) -> bool {
     let Some((first, rest)) = line.cells.split_first() else { return false };
+    // A banner such as `2) Latency of ...`, or a prompt with what was typed at it.
+    if !is_word(first) && !is_value(first) && rest.iter().any(|cell| is_word(cell)) {
+        return true;
+    }
     if !is_word(first) || (!rest.is_empty() && numbered(std::slice::from_ref(first)).is_some()) {
         return false;
     }
@@ -143,9 +153,17 @@ fn is_value(cell: &str) -> bool {
     is_unknown(cell) || value_of(cell).parse::<f64>().is_ok()
 }
 
-/// What stands before the spread of a value.
+/// What stands before the spread of a value, and before its unit.
 pub(super) fn value_of(cell: &str) -> &str {
-    cell.split('±').next().unwrap_or(cell).trim()
+    let value = cell.split('±').next().unwrap_or(cell).trim();
+    unit_of(value).map_or(value, |(unit, _)| value[..value.len() - unit.len()].trim_end())
+}
+
+/// The unit behind a number in a cell.
+pub(super) fn unit_of(cell: &str) -> Option<(&'static str, Unit)> {
+    let units = [("ns", Unit::Nanoseconds), ("cycles", Unit::Cycles), ("clk", Unit::Cycles)];
+    let is_number = |text: &str| text.trim_end().ends_with(|at: char| at.is_ascii_digit() || at == '.');
+    units.into_iter().find(|(unit, _)| cell.strip_suffix(unit).is_some_and(is_number))
 }
 
 /// Whether a cell says that nothing is known.

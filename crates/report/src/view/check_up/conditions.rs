@@ -1,5 +1,6 @@
 //! Under which conditions the check-up measured: what disturbed it, what it had to do without; and how to repeat it.
 
+use machine::Hertz;
 use record::{Provenance, Record};
 
 use crate::escape::shell_word;
@@ -45,9 +46,12 @@ fn disturbances(record: &Record) -> [(&'static str, String); 8] {
     let load = guards
         .load_average
         .map(|[before, after]| format!("{} before, {} after", number::short(before), number::short(after)));
-    let core = guards
-        .core_hz
-        .map(|[low, high]| format!("{} to {}", number::frequency(low), number::frequency(high)));
+    let range =
+        |[low, high]: [Hertz; 2]| format!("{} to {}", number::frequency(low), number::frequency(high));
+    let core = record.core_clocks().map(|clocks| match guards.core_hz.filter(|seen| *seen != clocks) {
+        Some(seen) => format!("{}; single epochs {}", range(clocks), range(seen)),
+        None => range(clocks),
+    });
     let counter = guards.counter_hz.map(|hertz| {
         let error = guards.counter_error_ppm.map(|ppm| format!(" ±{} ppm", number::short(ppm)));
         format!("{}{}", number::frequency(hertz), error.unwrap_or_default())

@@ -113,7 +113,7 @@ fn duration(ns: f64, interval: stats::Interval) -> String {
 }
 
 fn cores(record: &Record) -> Vec<String> {
-    let frequency = record.guards.core_hz.map(|[low, high]| match high.0 / low.0 {
+    let frequency = record.core_clocks().map(|[low, high]| match high.0 / low.0 {
         ratio if ratio > ONE_FREQUENCY => {
             format!("{} to {}", number::frequency(low), number::frequency(high))
         }

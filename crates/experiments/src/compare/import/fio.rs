@@ -1,0 +1,35 @@
+//! What fio writes with `--output-format=json`: throughput and latency of each job, reads and writes apart.
+
+use record::Better;
+
+use super::test_list::{Heading, Results, numbers};
+use super::{Format, ImportError, Source, items, text};
+
+pub(super) const FIO: Format = Format { word: "fio", is, read };
+
+/// What is compared of each direction: its name, its place, its unit, and which way is better.
+const VALUES: [(&str, &str, &str, Better); 3] = [
+    ("bandwidth", "/bw", "KiB/s", Better::Higher),
+    ("operations", "/iops", "1/s", Better::Higher),
+    ("mean latency", "/lat_ns/mean", "ns", Better::Lower),
+];
+
+fn is(source: &Source<'_>) -> bool {
+    source.document()["fio version"].is_string()
+}
+
+fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
+    for job in items(&source.document()["jobs"]) {
+        let failed = usize::from(job["error"].as_i64().unwrap_or(0) != 0);
+        // A direction in which nothing was done has zeros everywhere.
+        let is_used = |way: &&str| job[way]["total_ios"].as_f64().is_some_and(|count| count > 0.0);
+        for way in ["read", "write", "trim"].into_iter().filter(is_used) {
+            for (what, place, unit, better) in VALUES {
+                let name = format!("{}, {way} {what}", text(job, &["jobname"]));
+                let values = job[way].pointer(place).map(numbers).unwrap_or_default();
+                into.of("").add("", &Heading::program(&name, way, unit, better).with_failed(failed), &values);
+            }
+        }
+    }
+    Ok(())
+}
