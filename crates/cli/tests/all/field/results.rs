@@ -3,7 +3,9 @@
 use super::{folder, sidestep};
 
 /// Of a case: what is typed, its exit status, what has to be said, what must not be.
-const CASES: &[(&str, &str, i32, &[&str], &[&str])] = &[
+type Case = (&'static str, &'static str, i32, &'static [&'static str], &'static [&'static str]);
+
+const CASES: &[Case] = &[
     (
         "23-hyperfine-zero-time",
         "a.json b.json",
