@@ -18,6 +18,9 @@ pub fn would_tell(verdict: &FlawVerdict) -> &'static str {
     if evidence.registers.says.contains("permission") || evidence.registers.says.contains("run as root") {
         return "a run as root";
     }
+    if evidence.registers.says.contains("not recorded") {
+        return "a recording made as root";
+    }
     let is_built_in = |switch: &record::WorkaroundSwitch| switch.applied_by == [AppliedBy::Compiler.name()];
     if !verdict.switches.is_empty() && verdict.switches.iter().all(is_built_in) {
         return "how each program was built";

@@ -50,7 +50,7 @@ pub fn comparison_page(table: &ComparisonTable, records: &[Option<&Record>], arg
 /// How many notes stand on the first screen.
 fn cautions_first(table: &ComparisonTable) -> usize {
     let of_left_out = table.cautions.iter().take_while(|caution| caution.contains(": left out: ")).count();
-    of_left_out.clamp(CAUTIONS_FIRST, LEFT_OUT_FIRST)
+    CAUTIONS_FIRST + of_left_out.min(LEFT_OUT_FIRST)
 }
 
 fn baseline(table: &ComparisonTable) -> &str {
