@@ -21,7 +21,10 @@ const WORDS: &[(&str, &str)] = &[
     ("Time (mean ± σ):", "what hyperfine prints for people; repeat it with --export-json FILE"),
     ("clat percentiles (", "what fio prints for people; repeat it with --output-format=json"),
     ("Mode  Cnt ", "a table for people, as JMH prints; repeat it with -rf json"),
-    ("events per second:", "what sysbench prints; write its numbers as CSV with name, unit, better, group, values"),
+    (
+        "events per second:",
+        "what sysbench prints; write its numbers as CSV with name, unit, better, group, values",
+    ),
 ];
 
 /// Words are looked for in so many bytes.
