@@ -98,8 +98,13 @@ fn why(case: &Case) -> Cause {
     if let Some(word) = own_word(case) {
         return booted(CauseKind::OwnWord, word.text);
     }
-    if case.choice.is_off && is_by_kernel && case.protected == Protection::NotProtected {
-        let word = last_word(case.evidence.command_line.as_deref().unwrap_or_default(), "mitigations");
+    let is_partly_off = case.protected == Protection::Partly && !case.is_open_to_siblings();
+    if case.choice.is_off && is_by_kernel && (case.protected == Protection::NotProtected || is_partly_off) {
+        let line = case.evidence.command_line.as_deref().unwrap_or_default();
+        let is_off = |word: &BootWord| {
+            word.is_named("mitigations") && word.value.is_some_and(|value| value.starts_with("off"))
+        };
+        let word = boot_words(line).filter(is_off).last();
         return booted(CauseKind::MitigationsOff, word.map_or("mitigations=off", |word| word.text));
     }
     let by_design = if case.is_open_to_siblings() {
@@ -161,7 +166,11 @@ fn featureless(case: &Case) -> Option<Cause> {
     if missing.is_empty() || case.protected != Protection::NotProtected {
         return None;
     }
-    let who = case.evidence.hypervisor.as_deref().unwrap_or("the CPU");
+    let who = match case.evidence.hypervisor.as_deref() {
+        None => "the CPU",
+        Some("unknown") => "the hypervisor",
+        Some(name) => name,
+    };
     let says =
         format!("{who} does not offer {}, by which the kernel would mitigate it", missing.join(" or "));
     Some(Cause { kind: CauseKind::MissingFeature, names: missing, says })

@@ -43,7 +43,7 @@ impl Choice {
         choice
     }
 
-    /// Reads every `mitigations=` in its order: the last global part holds, and vectors stay excluded.
+    /// Reads every `mitigations=` in its order: before vectors the last holds, with them what is off stays off.
     pub fn parse(line: &str, has_vectors: bool) -> Self {
         let mut choice = Self::default();
         for word in boot_words(line).filter(|word| word.is_named("mitigations")) {
@@ -52,7 +52,8 @@ impl Choice {
                 |global: &&&str| if has_vectors { value.starts_with(**global) } else { value == **global };
             let global = GLOBAL.iter().find(known).copied().unwrap_or_default();
             if !global.is_empty() {
-                choice.is_off = global == "off";
+                // Since vectors, nothing sets again what `off` cleared: kernel/cpu.c, mitigations_parse_global_opt.
+                choice.is_off = global == "off" || (has_vectors && choice.is_off);
                 choice.without_smt = global == GLOBAL[0];
             }
             let rest = &value[global.len()..];
@@ -123,8 +124,8 @@ mod tests {
             ("mitigations=no_user_user", false, false, none, "no_user_user"),
             ("mitigations=auto;no_user_user", false, false, none, ";no_user_user"),
             ("mitigations=auto,no_user,no_user_kernel", false, false, &[UserKernel], "no_user"),
-            // The last global part holds; what was excluded stays so.
-            ("mitigations=off mitigations=auto", false, false, none, ""),
+            // What was excluded stays so, and `off` excludes all.
+            ("mitigations=off mitigations=auto", true, false, none, ""),
             ("mitigations=auto,no_user_user mitigations=auto", false, false, &[UserUser], ""),
             ("mitigations", false, false, none, ""),
             ("quiet -- mitigations=off", false, false, none, ""),
@@ -136,6 +137,7 @@ mod tests {
         }
         let older = Choice::parse("mitigations=auto,no_user_user", false);
         assert!(older.excluded.is_empty() && older.refused == ["auto,no_user_user"]);
+        assert!(!Choice::parse("mitigations=off mitigations=auto", false).is_off);
     }
 
     proptest! {

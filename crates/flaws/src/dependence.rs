@@ -74,7 +74,9 @@ impl Causes {
 
     /// The vectors by which the kernel's code decides.
     pub(crate) fn deciding(&self) -> &[AttackVector] {
-        self.vector_code.as_ref().map_or(&self.vectors, |code| &code.any_of)
+        // That sibling threads can use it switches no mitigation on, GDS apart: bugs.c, should_mitigate_vuln.
+        let by_table = self.vectors.strip_suffix(&[AttackVector::CrossThread]).unwrap_or(&self.vectors);
+        self.vector_code.as_ref().map_or(by_table, |code| &code.any_of)
     }
 
     /// The options of the kernel's configuration that it names.

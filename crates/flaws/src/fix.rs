@@ -14,6 +14,10 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
         CauseKind::OwnWord | CauseKind::MitigationsOff => return Some(format!("boot without {}", names())),
         CauseKind::OldMicrocode if flaw.vulnerability_file.is_some() => return Some(missing(case, &[])),
         CauseKind::OldKernel => return Some("update the kernel".to_owned()),
+        // A guest cannot choose who runs beside it.
+        _ if case.is_open_to_siblings() && evidence.hypervisor.is_some() => {
+            return Some("have the host give whole cores, or switch SMT off there".to_owned());
+        }
         _ if case.is_open_to_siblings() => return Some("nosmt".to_owned()),
         _ => {}
     }

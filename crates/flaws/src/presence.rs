@@ -144,9 +144,11 @@ fn simple(affected: Answer, because: String) -> Presence {
     Presence { affected, because, disagreements: Vec::new() }
 }
 
-/// True where no CPU of this kind, vendor or architecture ever had the flaw.
+/// True where no CPU of this vendor or architecture can have the flaw, or where a feature proves that it is of a kind that never had
+/// it: a hypervisor can show a newer model than it runs on, but no AMX that is not there.
 fn never(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
-    cannot_have(flaw, evidence) || spared(flaw, evidence)
+    let is_proven = evidence.flags.iter().any(|flag| flag == "amx_tile");
+    cannot_have(flaw, evidence) || (is_proven && spared(flaw, evidence))
 }
 
 /// True where the entry names all these CPUs as such that never had the flaw.

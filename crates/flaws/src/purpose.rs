@@ -139,11 +139,13 @@ impl Advice {
         purpose: Purpose,
     ) -> Self {
         let now = Choice::of(evidence);
-        let then = Choice { excluded: purpose.excluded().iter().copied().collect(), ..Choice::default() };
-        let vectors = purpose.excluded().iter().map(|vector| vector.word());
-        let all = ["mitigations=auto"].into_iter().chain(vectors).collect::<Vec<_>>().join(",");
         // The document of the kernel: off is the same as all vectors off.
         let is_all = purpose.excluded().len() == AttackVector::ALL.len();
+        let unsupported = unsupported(evidence).filter(|_| !is_all);
+        let left_out = if unsupported.is_some() { &[] } else { purpose.excluded() };
+        let then = Choice { excluded: left_out.iter().copied().collect(), ..Choice::default() };
+        let vectors = left_out.iter().map(|vector| vector.word());
+        let all = ["mitigations=auto"].into_iter().chain(vectors).collect::<Vec<_>>().join(",");
         let mut words = vec![if is_all { "mitigations=off".to_owned() } else { all }];
         let mut still_open = BTreeMap::new();
         let mut by_vector: BTreeMap<AttackVector, Vec<String>> = BTreeMap::new();
@@ -172,10 +174,10 @@ impl Advice {
         Self {
             purpose,
             words: words.join(" "),
-            unsupported: unsupported(evidence).filter(|_| !is_all),
-            excluded: purpose.excluded().iter().map(exposed).collect(),
+            unsupported,
+            excluded: left_out.iter().map(exposed).collect(),
             still_open,
-            smt_off_for: smt_off_for(catalogue, evidence, verdicts),
+            smt_off_for: if is_all { Vec::new() } else { smt_off_for(catalogue, evidence, verdicts) },
         }
     }
 }

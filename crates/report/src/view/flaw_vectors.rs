@@ -99,10 +99,17 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
             "Sibling threads stay open; auto,nosmt in place of auto switches SMT off for {flaws}."
         ))
     });
+    let is_shared = advice.purpose == flaws::Purpose::SharedHost;
+    let guests = is_shared
+        .then(|| Statement::look("Keep /dev/kvm closed to users: a program that opens it is a guest."));
     Page {
         subject: format!("{}: words for {}", headline(machine), advice.purpose.name()),
         answer: Statement::plain(&advice.words),
-        because: (advice.unsupported.iter().map(Statement::look)).chain(still).chain(smt).collect(),
+        because: (advice.unsupported.iter().map(Statement::look))
+            .chain(still)
+            .chain(guests)
+            .chain(smt)
+            .collect(),
         sections: vec![Section::new("excluded-vectors", "").table(excluded)],
         next: vec!["What is open now: sidestep flaws --vectors".to_owned()],
         ..Page::default()
