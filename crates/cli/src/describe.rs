@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ::flaws::catalogue;
 use clap::Args;
 use host::{CaptureOptions, Cpuid, Root};
-use machine::{Machine, View};
+use machine::{Machine, View, shell_word};
 use serde_json::json;
 
 use crate::forms::Forms;
@@ -49,6 +49,15 @@ pub(crate) struct SourceArguments {
 }
 
 impl SourceArguments {
+    /// The same options for a command that is printed; empty for this machine.
+    pub(crate) fn words(&self) -> String {
+        let option = |name: &str, path: &Option<PathBuf>| {
+            let word = |path: &PathBuf| format!(" {name} {}", shell_word(&path.to_string_lossy()));
+            path.as_ref().map(word).unwrap_or_default()
+        };
+        option("--sysroot", &self.sysroot) + &option("--cpuid", &self.cpuid)
+    }
+
     /// Its files, if there is more than a dump, and its CPUID.
     pub(crate) fn open(&self) -> anyhow::Result<(Option<Root>, Option<Cpuid>)> {
         let dump = self.cpuid.as_deref().map(Cpuid::open).transpose()?;

@@ -135,6 +135,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     });
     let remarks: Vec<String> = masked.into_iter().chain(uneven).collect();
     let mut page = report::flaws_page(&examined.machine, &verdicts, &remarks, judged.all);
+    page.extend_next(&judged.source.words());
     if let Some(path) = &arguments.expect {
         page = report::against_baseline(page, &gate, &path.to_string_lossy());
     }

@@ -46,8 +46,8 @@ impl VectorTable {
 
 /// Why a kernel has no words for vectors, where that is known.
 fn unsupported(evidence: &FlawEvidence) -> Option<String> {
-    if Architecture::of(evidence) == Some(Architecture::Arm64) {
-        return Some("Linux has no attack vectors on arm64 and refuses words for them".to_owned());
+    if evidence.other_architecture.is_some() || Architecture::of(evidence) == Some(Architecture::Arm64) {
+        return Some("Linux has attack vectors on x86 alone and refuses words for them elsewhere".to_owned());
     }
     let release = evidence.kernel_release.as_ref().filter(|_| !Choice::of(evidence).is_known_release)?;
     Some(format!(

@@ -117,6 +117,8 @@ const HOLDING: &[(&str, &[&str])] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("flaws list", &["flaws"]),
     ("flaws show", &["flaw", "verdict"]),
+    ("flaws --vectors", &["machine", "vectors"]),
+    ("flaws --for", &["machine", "advice"]),
     ("toggles", &["toggles"]),
     ("toggles show", &["toggle"]),
     ("toggles set --dry-run", &["writes", "affinities"]),

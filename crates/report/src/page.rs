@@ -55,6 +55,13 @@ pub(crate) struct Statement {
     pub(crate) text: String,
 }
 
+impl Page {
+    /// Ends the commands that may come next with options, so that they are of the same machine.
+    pub fn extend_next(&mut self, words: &str) {
+        self.next.iter_mut().for_each(|next| next.push_str(words));
+    }
+}
+
 impl Statement {
     pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into() }

@@ -138,14 +138,13 @@ fn folders_of_tables_are_written_beside_links_and_not_through_them() {
 }
 
 /// Every option and argument that reads a file; those that read a pipe on purpose, such as `<(ssh host lscpu)`, are not among them.
-const INPUTS: [&str; 21] = [
+const INPUTS: [&str; 20] = [
     "show IN",
     "compare IN one.json",
     "compare one.json IN",
     "flaws --expect IN",
     "flaws --sysroot IN",
     "machine --sysroot IN",
-    "machine --cpuid IN",
     "clock check --sysroot IN",
     "sockets explain IN",
     "sockets explain one.json --expect IN",

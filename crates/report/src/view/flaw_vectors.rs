@@ -84,10 +84,9 @@ pub fn flaw_purpose_page(machine: &Machine, advice: &Advice) -> Page {
     let excluded = Table::of("excluded-vectors", &advice.excluded)
         .word("excluded", |one| one.vector.name())
         .prose("open then", |one: &&ExcludedVector| &one.exposes)
-        .prose(
-            "flaws here",
-            |one| if one.flaws.is_empty() { "none".to_owned() } else { one.flaws.join(", ") },
-        )
+        .prose("flaws here or perhaps", |one| {
+            if one.flaws.is_empty() { "none".to_owned() } else { one.flaws.join(", ") }
+        })
         .table();
     let still = advice.still_open.iter().map(|(id, fix)| {
         let fix = fix.as_ref().map_or("no fix known", String::as_str);
