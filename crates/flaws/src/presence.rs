@@ -51,10 +51,8 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     }
     let (listed, list_says) = listing(flaw, evidence);
     let in_guest = evidence.hypervisor.is_some();
-    if kernel == Answer::Yes
-        && in_guest
-        && never(flaw, evidence)
-        && said.time.workaround != WorkaroundState::On
+    let by_time = said.time.workaround == WorkaroundState::On;
+    if kernel == Answer::Yes && in_guest && !by_time && (never(flaw, evidence) || unlisted(listed, evidence))
     {
         let because = format!("{list_says}; the kernel goes by what the hypervisor shows");
         return simple(Answer::No, because);
@@ -149,6 +147,11 @@ fn simple(affected: Answer, because: String) -> Presence {
 fn never(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
     let is_proven = evidence.flags.iter().any(|flag| flag == "amx_tile");
     cannot_have(flaw, evidence) || (is_proven && spared(flaw, evidence))
+}
+
+/// True where the kernel looked up a model that is made up, and no model that it can be is on the list.
+fn unlisted(listed: Answer, evidence: &FlawEvidence) -> bool {
+    listed == Answer::No && evidence.cpus.iter().any(|cpu| !cpu.one_of.is_empty())
 }
 
 /// True where the entry names all these CPUs as such that never had the flaw.

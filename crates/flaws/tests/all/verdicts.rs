@@ -231,6 +231,20 @@ fn a_bug_that_a_hypervisor_makes_up_is_mitigated_without_need() {
 }
 
 #[test]
+fn a_kernel_that_goes_by_a_made_up_model_is_not_believed() {
+    let guest = |flag: &str| FlawEvidence {
+        cpus: vec![cpu("GenuineIntel", 6, 0xa7, 1)],
+        hypervisor: Some("KVM".into()),
+        flags: vec!["fpu".into(), flag.into()],
+        vulnerabilities: Some([("retbleed".to_owned(), Reading::Is("Vulnerable".into()))].into()),
+        ..FlawEvidence::default()
+    };
+    for (flag, affected) in [("amx_tile", Answer::No), ("avx2", Answer::Yes)] {
+        assert_eq!(of(&catalogue(), &guest(flag), "retbleed").affected, affected, "{flag}");
+    }
+}
+
+#[test]
 fn a_list_by_vendor_says_nothing_of_a_vendor_that_it_does_not_know() {
     let on = |vendor| FlawEvidence { cpus: vec![cpu(vendor, 6, 2, 0)], ..FlawEvidence::default() };
     for (vendor, affected) in [("Genuine  RDC", Answer::Unknown), ("CentaurHauls", Answer::No)] {
