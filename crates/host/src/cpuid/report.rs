@@ -132,7 +132,7 @@ fn answer(line: &str) -> Option<Result<Line, Damaged>> {
     Some(of_aida64(leaf, &rest[LEAF_DIGITS..]).ok_or(Damaged))
 }
 
-/// Digits of a leaf as AIDA64 writes it.
+/// Digits of a leaf and of a register.
 const LEAF_DIGITS: usize = 8;
 
 fn of_cpuid(question: &str, registers: &str) -> Option<Line> {
@@ -143,7 +143,9 @@ fn of_cpuid(question: &str, registers: &str) -> Option<Line> {
         None => None,
     };
     let mut registers = registers.split_whitespace();
-    let mut next = |name: &str| hexadecimal(registers.next()?.strip_prefix(name)?);
+    // A register that was cut off would be a smaller number.
+    let is_whole = |digits: &&str| digits.len() == "0x".len() + LEAF_DIGITS;
+    let mut next = |name: &str| registers.next()?.strip_prefix(name).filter(is_whole).and_then(hexadecimal);
     let answer = CpuIdResult { eax: next("")?, ebx: next("ebx=")?, ecx: next("ecx=")?, edx: next("edx=")? };
     Some(Line { eax, ecx, answer })
 }
