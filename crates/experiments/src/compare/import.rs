@@ -7,6 +7,7 @@ mod go_bench;
 mod google_benchmark;
 mod hyperfine;
 mod jmh;
+mod odd_numbers;
 mod perf_stat;
 mod phoronix;
 mod pytest_benchmark;
@@ -144,14 +145,15 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Configuration>, ImportError>
     let json = match text.trim_start().as_bytes().first() {
         None => return Err(ImportError::Empty { why: String::new() }),
         Some(b'{' | b'[') => {
-            let fields = outermost_fields(text.as_bytes())?;
+            let words = odd_numbers::with_odd_numbers_quoted(text);
+            let fields = outermost_fields(words.as_bytes())?;
             if let Some(command) = own_document(&fields) {
                 return Err(DecodeError::Other { command }.into());
             }
             if fields.iter().any(|field| field == "schema") {
                 return Ok(vec![of_record(name, text.as_bytes())?]);
             }
-            json_values(text.as_bytes())?
+            json_values(words.as_bytes())?
         }
         Some(_) if text.len() > TEXT_BYTES_MAX => return Err(ImportError::TooLarge(text.len())),
         Some(_) => Vec::new(),

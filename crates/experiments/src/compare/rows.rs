@@ -37,6 +37,8 @@ pub(super) struct Judged {
     pub(super) standard_error: Option<f64>,
     /// The class of a record's row.
     pub(super) class: Option<RowClass>,
+    /// Runs of a side failed: averages do without it.
+    has_failed: bool,
 }
 
 /// A configuration with its tests by name.
@@ -282,6 +284,7 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
         cost_log: draft.cost.comparison.map_or_else(|| cost_log(&draft.row), |cost| cost.ratio.ln()),
         standard_error: draft.cost.standard_error,
         class: draft.class,
+        has_failed: draft.has_failed,
         row: draft.row,
     }
 }
@@ -307,7 +310,8 @@ pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<Compar
     }
     let mut averages = Vec::new();
     for candidate in distinct(rows.iter().map(|row| row.row.candidate.as_str())) {
-        let of: Vec<&Judged> = rows.iter().filter(|row| row.row.candidate == candidate).collect();
+        let counts = |row: &&Judged| row.row.candidate == candidate && !row.has_failed;
+        let of: Vec<&Judged> = rows.iter().filter(counts).collect();
         averages.extend(average("all".to_owned(), candidate, &of));
         for name in without {
             let others: Vec<&Judged> = of.iter().copied().filter(|row| row.row.group != *name).collect();

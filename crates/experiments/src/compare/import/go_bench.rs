@@ -15,12 +15,19 @@ pub(super) const GO_BENCH: Format = Format { word: "go-bench", is, read };
 /// The unit that a benchmark is about, and that its name stands for.
 const TIME: &str = "ns/op";
 
+/// How a line begins that says that the test program failed.
+const FAILURES: [&str; 5] = ["FAIL\t", "--- FAIL", "panic: ", "signal: ", "exit status "];
+
 fn is(source: &Source<'_>) -> bool {
     source.text.lines().any(|line| benchmark(line).is_some())
 }
 
 fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
     let tests = into.of("").of_one_process();
+    let is_failure = |line: &&str| *line == "FAIL" || FAILURES.iter().any(|start| line.starts_with(start));
+    let failure = source.text.lines().map(str::trim_start).find(is_failure);
+    tests.cautions.extend(failure.map(|line| format!("all values are of a failed go test: {}", line.trim())));
+    let failed = usize::from(failure.is_some());
     let mut package = "benchmarks";
     let mut stated = HashMap::new();
     for line in source.text.lines() {
@@ -38,7 +45,8 @@ fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
             let is_known = unit.ends_with("/op") || unit.ends_with("/s");
             let is_higher = stated.get(unit).copied().or_else(|| is_known.then(|| unit.ends_with("/s")));
             let better = is_higher.map(|higher| if higher { Better::Higher } else { Better::Lower });
-            tests.add("", &Heading::program(&name, package, unit, better).micro(), &[number(pair[0])]);
+            let heading = Heading::program(&name, package, unit, better).micro().with_failed(failed);
+            tests.add("", &heading, &[number(pair[0])]);
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What `perf stat -x,` and `perf stat -j` print: counts of events, of a program that ran once or of each interval.
+//! What `perf stat -x,` and `perf stat -j` print: counts of events, of a program that ran once.
 //!
 //! Source: `tools/perf/Documentation/perf-stat.txt`, "CSV FORMAT" and "JSON FORMAT", Linux 6.12.
 
@@ -15,6 +15,17 @@ const COSTS: [&str; 7] =
 /// The same of events that end so.
 const COSTS_ENDING: [&str; 4] = ["-misses", "-faults", "-switches", "-migrations"];
 
+/// Fields of JSON that say which part of a run a count is of.
+const PARTS: [&str; 9] = ["interval", "cpu", "core", "cluster", "cache", "die", "socket", "node", "thread"];
+
+/// Parts of one run differ by more than runs do, and are no repeats.
+fn of_parts(line: usize, what: &str) -> ImportError {
+    let problem = format!("{what}, which are no repeats; run LC_ALL=C perf stat -x, once a file, {WITHOUT}");
+    ImportError::Shape { place: format!("line {line}"), problem }
+}
+
+const WITHOUT: &str = "without -I, -A and --per-...";
+
 fn is(source: &Source<'_>) -> bool {
     source.json.iter().any(|one| one["counter-value"].is_string() && one["event"].is_string())
         || source.json.is_empty() && source.text.lines().any(|line| counted(line).is_some())
@@ -27,23 +38,40 @@ fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
         let is_cost = COSTS.contains(&base) || COSTS_ENDING.iter().any(|end| base.ends_with(end));
         Heading::program(event, "events", unit, is_cost.then_some(Better::Lower))
     };
-    for one in source.json.iter().filter(|one| one["event"].is_string()) {
+    for (at, one) in source.json.iter().enumerate().filter(|(_, one)| one["event"].is_string()) {
+        if let Some(part) = PARTS.iter().find(|part| !one[**part].is_null()) {
+            return Err(of_parts(at + 1, &format!("rows of one run, one for each {part}")));
+        }
         let heading = heading(text(one, &["event"]), text(one, &["unit"]));
         into.of("").add("", &heading, &numbers(&one["counter-value"]));
     }
-    for (value, unit, event) in source.text.lines().filter(|_| source.json.is_empty()).filter_map(counted) {
-        into.of("").add("", &heading(event, unit), &[number(value)]);
+    let lines = source.text.lines().enumerate().filter(|_| source.json.is_empty());
+    for (at, (part, [value, unit, event])) in lines.filter_map(|(at, line)| Some((at, counted(line)?))) {
+        match part {
+            Some(part) if is_number(part) => {
+                return Err(of_parts(
+                    at + 1,
+                    "a number before the count: intervals of one run (-I), or a decimal comma",
+                ));
+            }
+            Some(part) => return Err(of_parts(at + 1, &format!("rows of one run by CPU or part ({part})"))),
+            None => into.of("").add("", &heading(event, unit), &[number(&value.replace(',', "."))]),
+        }
     }
     Ok(())
 }
 
-/// Value, unit and event of a line: behind a time, a CPU or a core, before the time that it was counted for.
-fn counted(line: &str) -> Option<(&str, &str, &str)> {
+/// Whether it is a number, also with the decimal comma of some locales.
+fn is_number(text: &str) -> bool {
+    text.replace(',', ".").parse::<f64>().is_ok()
+}
+
+/// Value, unit and event of a line, and the time, CPU or core before them if there is one.
+fn counted(line: &str) -> Option<(Option<&str>, [&str; 3])> {
     /// What may stand before the value: a time, the CPUs, and how many they are.
     const BEFORE_MOST: usize = 3;
-    let separator = [',', ';', '\t'].into_iter().find(|separator| line.matches(*separator).count() >= 4)?;
+    let separator = [';', '\t', ','].into_iter().find(|separator| line.matches(*separator).count() >= 4)?;
     let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
-    let is_number = |text: &str| text.parse::<f64>().is_ok();
     let is_event = |at: &usize| {
         let [value, unit, event, ..] = fields[*at..] else { return false };
         let rest = &fields[*at + 3..];
@@ -54,5 +82,5 @@ fn counted(line: &str) -> Option<(&str, &str, &str)> {
             && rest.iter().any(|field| is_number(field))
     };
     let at = (0..=BEFORE_MOST.min(fields.len().checked_sub(3)?)).find(is_event)?;
-    Some((fields[at], fields[at + 1], fields[at + 2]))
+    Some(((at > 0).then_some(fields[0]), [fields[at], fields[at + 1], fields[at + 2]]))
 }

@@ -111,7 +111,7 @@ impl TestList {
         let samples: Vec<Sample> = usable.map(|value| Sample::plain(*value)).collect();
         let (better, why) = match heading.better {
             _ if name.is_empty() => (Better::Lower, "no name"),
-            _ if values.is_empty() => (Better::Lower, "no value"),
+            _ if values.is_empty() && heading.failed == 0 => (Better::Lower, "no value"),
             None => (Better::Lower, "no direction is known, higher or lower"),
             Some(better) => (better, ""),
         };
@@ -124,7 +124,7 @@ impl TestList {
             let (odd, all) = (values.len() - samples.len(), machine::counted(values.len(), "value"));
             self.leave_out(&called, &format!("{odd} of {all}: {word} is no positive number"));
         }
-        if samples.is_empty() {
+        if samples.is_empty() && heading.failed == 0 {
             return;
         }
         let at = *self.places.entry((name.to_owned(), group.to_owned())).or_insert(self.tests.len());
@@ -135,6 +135,11 @@ impl TestList {
             self.tests.push(Test { name, group, unit, better, weight, control, cells });
         }
         let test = &mut self.tests[at];
+        // A failed run may lack its unit.
+        if test.unit.is_empty() {
+            unit.clone_into(&mut test.unit);
+        }
+        let unit = if values.is_empty() { test.unit.as_str() } else { unit };
         if (test.unit.as_str(), test.better, test.weight) != (unit, better, heading.weight) {
             return self.leave_out(&called, "it stands there with another unit, direction or kind");
         }

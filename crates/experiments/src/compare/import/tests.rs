@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
         "us",
         Better::Lower,
         &[10.0, 12.0],
-        "left out: BM_bad (no file)",
+        "left out: BM_bad (1 of 1 run failed: no file)",
     ),
     ("jmh", JMH, "a.B.sort (size=64)", "ops/s", Better::Higher, &[10.0, 20.0], ""),
     ("pytest-benchmark", PYTEST, "t.py::test_a", "s", Better::Lower, &[0.1, 0.2, 0.3], "are of one process"),
@@ -188,6 +188,80 @@ fn a_test_of_which_runs_failed_is_never_equivalent_whatever_its_times() {
         (stats::Verdict::Inconclusive, vec!["x (2): 15 runs of grep x failed".to_owned()])
     );
     assert_eq!(verdict([2, 2]).1.len(), 2);
+}
+
+/// One file against another: the first row's verdict, what failed, and how many averages there are.
+fn against(texts: [&str; 2]) -> (Option<stats::Verdict>, Vec<String>, usize) {
+    let sides = texts.map(|text| read("x", text.as_bytes()).expect("results").swap_remove(0));
+    let found = compare(&sides, &[], &Options::default()).expect("comparable");
+    (found.rows.first().map(|row| row.verdict), found.failed, found.averages.len())
+}
+
+#[test]
+fn a_go_test_that_failed_makes_its_benchmarks_undetermined_and_no_average() {
+    let good: String =
+        (0..10).map(|run| format!("BenchmarkX-8 \t1000\t 100.0{run} ns/op\n")).collect::<String>();
+    assert_eq!(against([&good, &good]).0, Some(stats::Verdict::Equivalent));
+    for end in [
+        "    --- FAIL: BenchmarkX-8",
+        "FAIL",
+        "FAIL\tx\t1.2s",
+        "panic: odd",
+        "signal: killed",
+        "exit status 2",
+    ] {
+        let found = against([&good, &format!("{good}{end}\n")]);
+        let expected = vec!["x (2): 10 runs of X-8 failed".to_owned()];
+        assert_eq!(found, (Some(stats::Verdict::Inconclusive), expected, 0), "{end}");
+    }
+}
+
+#[test]
+fn repetitions_that_failed_or_were_skipped_are_named_once_and_their_times_are_not_used() {
+    let text = |bad: usize, how: &str| {
+        let one = |run: usize| {
+            let how = if run < bad { how } else { "" };
+            format!(r#"{{"name":"BM_x","run_type":"iteration","real_time":100.{run},"time_unit":"ns"{how}}}"#)
+        };
+        let rows: Vec<String> = (0..10).map(one).collect();
+        format!(r#"{{"context":{{}},"benchmarks":[{}]}}"#, rows.join(","))
+    };
+    for how in [r#","error_occurred":true,"error_message":"odd""#, r#","skipped":true,"skip_message":"odd""#]
+    {
+        let (good, bad, all) = (text(0, ""), text(4, how), text(10, how));
+        let found = &read("x", bad.as_bytes()).expect("rows")[0];
+        assert_eq!((values(found, 0).len(), found.tests[0].failed()), (6, 4));
+        assert_eq!(found.cautions[0], "left out: BM_x (4 of 10 runs failed: odd)");
+        assert_eq!(against([&good, &bad]).0, Some(stats::Verdict::Inconclusive));
+        assert_eq!(against([&good, &all]), (None, vec!["x (2): 10 runs of BM_x failed".to_owned()], 0));
+    }
+}
+
+#[test]
+fn averages_alone_are_one_value_and_numbers_that_are_none_cost_themselves() {
+    let text = r#"{"benchmarks":[{"name":"BM_x_mean","run_name":"BM_x","run_type":"aggregate","aggregate_name":"mean","real_time":5,"time_unit":"ns"},
+        {"name":"BM_x_cv","run_name":"BM_x","run_type":"aggregate","aggregate_name":"cv","real_time":NaN}]}"#;
+    let found = &read("x", text.as_bytes()).expect("an average")[0];
+    assert_eq!(values(found, 0), [5.0]);
+    assert!(found.cautions.iter().any(|said| said.starts_with("only aggregates")), "{:?}", found.cautions);
+    let odd = &read("x", PYTEST.replace("0.3", "Infinity").as_bytes()).expect("rounds")[0];
+    assert_eq!(values(odd, 0), [0.1, 0.2]);
+    assert!(odd.cautions[0].contains("1 of 3 values: inf is no positive number"), "{:?}", odd.cautions);
+}
+
+#[test]
+fn parts_of_one_run_of_perf_stat_are_no_repeats_and_a_decimal_comma_is_read() {
+    for (text, said) in [
+        ("CPU0,7,,cycles,1000,100.00,,\n", "by CPU or part (CPU0)"),
+        ("S0,1,7,,cycles,1000,100.00,,\n", "by CPU or part (S0)"),
+        ("  1.01,7,,cycles,1000,100.00,,\n", "line 1: a number before the count"),
+        (r#"{"cpu":"0","counter-value":"7","event":"cycles"}"#, "one for each cpu"),
+    ] {
+        let error = read("x", text.as_bytes()).expect_err("parts").to_string();
+        assert!(error.contains(said) && error.contains("LC_ALL=C perf stat"), "{error}");
+    }
+    let comma = "1,5;msec;task-clock;0,50%;1000;100,00;1,0;CPUs utilized\n";
+    assert_eq!(values(&read("x", comma.as_bytes()).expect("a count")[0], 0), [1.5]);
 }
 
 #[test]
