@@ -114,7 +114,7 @@ fn failed(table: &ComparisonTable) -> Option<Statement> {
     let first = table.failed.first()?;
     let more = match table.failed.len() {
         1 => String::new(),
-        all => format!(" and {} more tests", all - 1),
+        all => format!("; so did runs of {}", machine::counted(all - 1, "more test")),
     };
     Some(Statement::doubt(format!(
         "undetermined: {first}{more}; make the programs succeed and measure again"
@@ -145,7 +145,8 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
     let claimed = rows.iter().filter(|row| cells::is_claim(row));
     let Some(largest) = claimed.max_by(|a, b| a.symmetric_percent.total_cmp(&b.symmetric_percent)) else {
         let tone = if of(Verdict::Inconclusive) == 0 { Tone::Good } else { Tone::Plain };
-        return (tone, format!("no difference detected in {tests} ({}){average}", counted(&rest).join(", ")));
+        let answer = if table.failed.is_empty() { "no difference detected in " } else { "" };
+        return (tone, format!("{answer}{tests} ({}){average}", counted(&rest).join(", ")));
     };
     let all = counted(&[&[Verdict::Slower, Verdict::Faster], &rest[..]].concat()).join(", ");
     let ends = largest.interval.map_or_else(String::new, |ends| format!(" {}", signed_ends(ends)));
