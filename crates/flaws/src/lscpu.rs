@@ -109,11 +109,11 @@ impl Draft {
         let value = &pair.value;
         let (field, form) = match &pair.key {
             &Key::Vulnerability(ref file, form) => {
-                let is_other = |before: &&String| {
-                    *before != value && sysfs_form(before).is_some() && sysfs_form(value).is_some()
+                let is_other = |before: &String| {
+                    before != value && sysfs_form(before).is_some() && sysfs_form(value).is_some()
                 };
                 let [same, other] = [form as usize, 1 - form as usize]
-                    .map(|form| self.vulnerabilities[form].get(file).filter(is_other).is_some());
+                    .map(|form| self.vulnerabilities[form].get(file).is_some_and(is_other));
                 return if same { Some(Self::default()) } else { other.then(|| self.split(form)) };
             }
             Key::Field("processor", _) => return self.processors.contains(value).then(Self::default),
