@@ -17,6 +17,10 @@ pub(crate) struct KernelWord {
     pub(crate) is_unsure: bool,
 }
 
+/// Files whose text, where buffers are cleared, always ends with the state of the sibling threads: Linux,
+/// arch/x86/kernel/cpu/bugs.c, mds_show_state and the two like it. Without it the text is cut.
+const WITH_SIBLINGS: [&str; 3] = ["mds", "mmio_stale_data", "tsx_async_abort"];
+
 /// Asks the kernel about one flaw.
 pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let mut says = Vec::new();
@@ -24,8 +28,12 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                sysfs_status = read(text, flaw, evidence);
-                let doubt = if sysfs_form(text).is_some() { "" } else { " (no known wording of a kernel)" };
+                let form = sysfs_form(text);
+                let is_bare = form.as_deref() == Some("Mitigation: Clear CPU buffers");
+                let is_cut = is_bare && WITH_SIBLINGS.contains(&file.as_str());
+                sysfs_status =
+                    if is_cut { SysfsStatus::not_understood(text) } else { read(text, flaw, evidence) };
+                let doubt = if form.is_some() && !is_cut { "" } else { " (no known wording of a kernel)" };
                 says.push(format!("{file}: {}{doubt}", text.trim()));
                 if sysfs_status.affected == Answer::No && !has_looked(flaw, evidence) {
                     sysfs_status = SysfsStatus::NOTHING;
@@ -68,7 +76,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         if is_open {
             sysfs_status.workaround = hint.state;
             // What this process asked for protects no other.
-            if sysfs_status.protected != Protection::OnRequest {
+            if !matches!(sysfs_status.protected, Protection::OnRequest | Protection::NotProtected) {
                 sysfs_status.protected = crate::wording::protection(hint.state);
             }
         }

@@ -3,6 +3,7 @@
 //! Names of vulnerabilities, vendors and flags are never translated. How a text becomes keys and values: `pasted.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use machine::ArmSignature;
 use record::{CpuSignature, FlawEvidence, MachineShape, Reading};
@@ -21,6 +22,15 @@ const NAMING: [&str; 4] = ["Vendor ID", "CPU family", "Model", "Stepping"];
 /// Fields of /proc/cpuinfo by which other architectures are known, as their values begin. Linux, arch/*/kernel.
 const OTHER_CPUS: [(&str, &str, &str); 3] =
     [("Vendor ID", "IBM/S390", "s390x"), ("cpu", "POWER", "ppc64"), ("isa", "rv", "riscv64")];
+
+/// A flag that every 64-bit CPU of x86 has had since 2008, behind the first half of the line: a line without it may have lost its end.
+/// Linux, arch/x86/include/asm/cpufeatures.h, word 6.
+const LATE_FLAG: &str = "lahf_lm";
+/// The flags whose absence says something.
+static ASKED_FLAGS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let asked = crate::catalogue().registers();
+    asked.flags.into_iter().chain(asked.kernel_flags).collect()
+});
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +62,11 @@ struct Draft {
     /// Kinds of CPUs by form: of lscpu, where what is said of the whole machine stands with the first, and of /proc/cpuinfo.
     units: [Vec<Fields>; 2],
     processors: BTreeSet<String>,
-    vulnerabilities: BTreeMap<String, String>,
+    /// Texts of vulnerabilities by file, as lscpu and as the kernel names them.
+    vulnerabilities: [BTreeMap<String, String>; 2],
     torn: BTreeSet<String>,
+    torn_bugs: BTreeSet<String>,
+    is_cut: bool,
 }
 
 impl Report {
@@ -73,9 +86,8 @@ impl Report {
             }
         }
         // A single word, as other programs say one of the architecture, is no machine beside one.
-        let is_one = |draft: &Draft| {
-            !draft.vulnerabilities.is_empty() || draft.fields().map(Fields::len).sum::<usize>() > 1
-        };
+        let is_one =
+            |draft: &Draft| draft.has_vulnerabilities() || draft.fields().map(Fields::len).sum::<usize>() > 1;
         if drafts.iter().any(is_one) {
             drafts.retain(is_one);
         }
@@ -96,10 +108,13 @@ impl Draft {
     fn next_machine(&mut self, pair: &Pair) -> Option<Self> {
         let value = &pair.value;
         let (field, form) = match &pair.key {
-            Key::Vulnerability(file) => {
-                let before = self.vulnerabilities.get(file).filter(|before| *before != value)?;
-                let is_known = sysfs_form(before).is_some() && sysfs_form(value).is_some();
-                return is_known.then(Self::default);
+            &Key::Vulnerability(ref file, form) => {
+                let is_other = |before: &String| {
+                    before != value && sysfs_form(before).is_some() && sysfs_form(value).is_some()
+                };
+                let [same, other] = [form as usize, 1 - form as usize]
+                    .map(|form| self.vulnerabilities[form].get(file).is_some_and(is_other));
+                return if same { Some(Self::default()) } else { other.then(|| self.split(form)) };
             }
             Key::Field("processor", _) => return self.processors.contains(value).then(Self::default),
             &Key::Field(field, form) => (field, form),
@@ -115,21 +130,35 @@ impl Draft {
         if !NAMING.contains(&field) || other.is_empty() || other.iter().any(is_same) {
             return None;
         }
-        // What this form has said so far is of the machine that it names now.
         let mut next = Self::default();
         next.units[form as usize] = std::mem::take(&mut self.units[form as usize]);
         Some(next)
     }
 
-    fn take(&mut self, Pair { key, value, torn }: Pair) {
-        self.torn.extend(torn);
+    /// What this form has said so far is of the machine that it names now.
+    fn split(&mut self, form: Form) -> Self {
+        let mut next = Self { torn: self.torn.clone(), is_cut: self.is_cut, ..Self::default() };
+        next.vulnerabilities[form as usize] = std::mem::take(&mut self.vulnerabilities[form as usize]);
+        if form == Form::Lscpu {
+            next.units[form as usize] = std::mem::take(&mut self.units[form as usize]);
+        }
+        next
+    }
+
+    fn has_vulnerabilities(&self) -> bool {
+        self.vulnerabilities.iter().any(|files| !files.is_empty())
+    }
+
+    fn take(&mut self, Pair { key, value, torn, is_cut, .. }: Pair) {
+        self.is_cut |= is_cut;
         let (field, form) = match key {
-            Key::Vulnerability(file) => {
-                self.vulnerabilities.entry(file).or_insert(value);
+            Key::Vulnerability(file, form) => {
+                self.vulnerabilities[form as usize].entry(file).or_insert(value);
                 return;
             }
             Key::Field(field, form) => (field, form),
         };
+        if field == "bugs" { &mut self.torn_bugs } else { &mut self.torn }.extend(torn);
         let units = &mut self.units[form as usize];
         let begins = match form {
             Form::Lscpu => field == "Model name",
@@ -160,32 +189,36 @@ impl Draft {
     }
 
     fn report(self) -> Result<Report, ReportError> {
-        if self.vulnerabilities.is_empty() && self.fields().all(Fields::is_empty) {
+        if !self.has_vulnerabilities() && self.fields().all(Fields::is_empty) {
             return Err(ReportError::NoReport);
         }
         let cpus = self.signatures();
         let is_arm = cpus.iter().any(|cpu| cpu.arm.is_some());
         let other_architecture = self.other_architecture().or_else(|| is_arm.then(|| "aarch64".to_owned()));
         let is_named = !cpus.is_empty() || (other_architecture.is_some() && self.get("Model name").is_some());
-        if !is_named && self.vulnerabilities.is_empty() {
+        if !is_named && !self.has_vulnerabilities() {
             return Err(ReportError::NoCpu);
         }
         let words = |field| self.get(field).into_iter().flat_map(str::split_whitespace).map(str::to_owned);
         let flags: BTreeSet<String> = words("Flags").collect();
         let is_guest = flags.contains("hypervisor") || self.torn.contains("hypervisor");
         let hypervisor = self.get("Hypervisor vendor").or_else(|| is_guest.then_some("unknown"));
-        let readings =
-            self.vulnerabilities.iter().map(|(file, text)| (file.clone(), Reading::Is(text.clone())));
+        let readings = self.vulnerabilities.iter().flatten();
+        let readings = readings.map(|(file, text)| (file.clone(), Reading::Is(text.clone())));
+        let has_late = flags.contains(LATE_FLAG) || self.torn.contains(LATE_FLAG);
+        let is_cut = self.is_cut || flags.contains("fpu") && !has_late;
+        let lost = ASKED_FLAGS.iter().filter(|flag| is_cut && !flags.contains(*flag));
+        let flags_unreported: BTreeSet<&String> = self.torn.iter().chain(lost).collect();
         let evidence = FlawEvidence {
             shape: self.shape(&cpus),
             cpus,
             other_architecture,
             hypervisor: hypervisor.map(str::to_owned),
-            vulnerabilities: (!self.vulnerabilities.is_empty()).then(|| readings.collect()),
+            vulnerabilities: self.has_vulnerabilities().then(|| readings.collect()),
             // The kernel's list only accuses: a word that may be in it counts.
-            bugs: self.get("bugs").map(|_| words("bugs").chain(self.torn.iter().cloned()).collect()),
+            bugs: self.get("bugs").map(|_| words("bugs").chain(self.torn_bugs.iter().cloned()).collect()),
+            flags_unreported: flags_unreported.into_iter().cloned().collect(),
             flags: flags.into_iter().collect(),
-            flags_unreported: self.torn.iter().cloned().collect(),
             ..FlawEvidence::default()
         };
         Ok(Report { evidence })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use record::{FlawEvidence, Reading};
+use record::{FlawEvidence, Protection, Reading};
 
 use crate::kernel::kernel;
 use crate::lscpu::{Report, ReportError};
@@ -279,6 +279,74 @@ fn monstrous_texts_are_read_in_linear_time_or_refused() {
         let reports = Report::parse(&text, &["mds"].into());
         assert!(!reports.is_empty() && reports.len() <= 1000, "{text:.80}");
     }
+}
+
+/// The evidence of a text that is one report.
+fn evidence(text: &str) -> FlawEvidence {
+    let files = ["mds", "tsa", "l1tf", "gather_data_sampling"].into();
+    let [Ok(report)] = &Report::parse(text, &files)[..] else { panic!("{text}") };
+    report.evidence.clone()
+}
+
+#[test]
+fn a_flag_behind_the_end_of_a_cut_line_is_unknown() {
+    let whole = format!("{FLAGS} lahf_lm arat");
+    let is_unknown = |text: &str| {
+        let unreported = evidence(text).flags_unreported;
+        assert!(!unreported.contains(&"avx2".to_owned()), "{text}");
+        unreported.contains(&"xsaves".to_owned())
+    };
+    let wide = "x".repeat(whole.len() - 5);
+    for (text, expected) in [
+        (format!("{ONE}Flags: {whole}\n"), false),
+        (format!("{ONE}Flags: {whole}\nMds: Not affected"), false),
+        (format!("{ONE}Flags: {whole}"), true),
+        (format!("{ONE}Flags: {FLAGS}\n"), true),
+        (format!("{ONE}Model name: {wide}\nFlags: {whole}\n"), true),
+        (format!("{ONE}Model name: {wide}x\nFlags: {whole}\n"), false),
+    ] {
+        assert_eq!(is_unknown(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn verdicts_follow_the_kernel_and_not_a_cut() {
+    let of = |id: &str, text: &str| {
+        let verdicts = crate::judge(&crate::catalogue(), &evidence(text));
+        let verdict = verdicts.into_iter().find(|verdict| verdict.id == id).expect("in the catalogue");
+        (verdict.protected, crate::unmet(&verdict).is_some())
+    };
+    let zen = "Vendor ID: AuthenticAMD\nCPU family: 23\nModel: 1\nStepping: 1\nFlags: fpu vme de\n";
+    let skylake = ONE.replace("85", "94").replace("Stepping: 7", "Stepping: 3");
+    let gds = "Gather data sampling: Vulnerable";
+    for (id, text, expected) in [
+        ("amd-1386", zen.to_owned(), (Protection::Unknown, false)),
+        ("gds", format!("{gds}: No microcode\n"), (Protection::NotProtected, true)),
+        ("gds", format!("{skylake}Flags: fpu vme\n{gds}: No micro\n"), (Protection::NotProtected, true)),
+        ("mds", format!("{skylake}Mds: Mitigation; Clear CPU buffers\n"), (Protection::Unknown, false)),
+        ("mds", format!("{skylake}Mds: Not affected; SMT vulnerable\n"), (Protection::Unknown, false)),
+    ] {
+        assert_eq!(of(id, &text), expected, "{id}: {text}");
+    }
+}
+
+#[test]
+fn a_torn_flag_is_no_bug() {
+    let text = "vendor_id : AuthenticAMD\nflags : fpu vme\nmonitor ds_cpl svm\nbugs : spectre_v1\n";
+    let evidence = evidence(text);
+    assert_eq!(evidence.bugs, Some(vec!["spectre_v1".to_owned()]));
+    assert!(evidence.flags_unreported.contains(&"monitor".to_owned()));
+}
+
+#[test]
+fn files_of_one_machine_before_the_report_of_another_are_two_machines() {
+    let text = format!(
+        "/{FOLDER}mds:Mitigation: PTI\n/{FOLDER}l1tf:Not affected\n{ONE}L1tf: Not affected\nMds: Not affected\n"
+    );
+    let reports = Report::parse(&text, &["mds", "l1tf"].into());
+    let [Ok(files), Ok(report)] = &reports[..] else { panic!("{reports:?}") };
+    assert!(files.evidence.cpus.is_empty() && report.signature() == "6-85-7");
+    assert_eq!(report.evidence.vulnerabilities.as_ref().map(BTreeMap::len), Some(2));
 }
 
 proptest! {

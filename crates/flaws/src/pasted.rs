@@ -40,8 +40,8 @@ pub(crate) enum Form {
 pub(crate) enum Key {
     /// A field, by its English name in lscpu, or its name in /proc/cpuinfo where lscpu has none.
     Field(&'static str, Form),
-    /// A file of vulnerabilities.
-    Vulnerability(String),
+    /// A file of vulnerabilities, as lscpu or the kernel names it.
+    Vulnerability(String, Form),
 }
 
 /// A key with its value.
@@ -51,6 +51,10 @@ pub(crate) struct Pair {
     pub(crate) value: String,
     /// Words that the end of a line may have cut or joined: whether they are in the value is unknown.
     pub(crate) torn: Vec<String>,
+    /// The line of flags may have lost its end.
+    pub(crate) is_cut: bool,
+    /// Columns up to the end of a value on one line, else 0.
+    width: usize,
 }
 
 /// A pair in the making: the text from its value on, and lines that may belong to it.
@@ -82,7 +86,7 @@ pub(crate) fn pairs(text: &str, files: &BTreeSet<&str>) -> Vec<Pair> {
     let mut lines = text.to_owned();
     for piece in pieces.windows(7).filter(|piece| piece[0] == "field" && piece[4] == "data") {
         let row = format!("{}: {}", piece[2].trim_end_matches(':'), piece[6]);
-        lines.extend(["\n", &row.replace(['\r', '\n'], "")]);
+        lines.extend(["\n", &row.replace(['\r', '\n'], ""), "\n"]);
     }
     of_lines(&lines, files)
 }
@@ -100,8 +104,19 @@ fn of_lines(text: &str, files: &BTreeSet<&str>) -> Vec<Pair> {
         }
     }
     found.extend(open.map(Open::close));
+    mark_cut(&mut found, text.ends_with('\n'));
     found.retain(|pair| !pair.value.is_empty());
     found
+}
+
+/// Marks lines of flags that end at the column where the widest other line ends too, or at the end of a text without a last newline.
+fn mark_cut(found: &mut [Pair], is_ended: bool) {
+    let is_flags = |pair: &Pair| matches!(pair.key, Key::Field("Flags", _));
+    let edge = found.iter().filter(|pair| !is_flags(pair)).map(|pair| pair.width).max();
+    let last = found.len().saturating_sub(1);
+    for (index, pair) in found.iter_mut().enumerate().filter(|(_, pair)| is_flags(pair)) {
+        pair.is_cut = pair.width > 0 && edge == Some(pair.width) || !is_ended && index == last;
+    }
 }
 
 /// A line without the marks of a quotation.
@@ -141,7 +156,7 @@ fn keyed(line: &str, files: &BTreeSet<&str>) -> Option<(Key, usize)> {
         let key = key(&bare[..end], files)?;
         let value = bare[end..].trim_matches(is_mark);
         let is_whole = match &key {
-            Key::Vulnerability(_) => sysfs_form(value).is_some(),
+            Key::Vulnerability(..) => sysfs_form(value).is_some(),
             Key::Field(..) => {
                 !value.contains(char::is_whitespace) || key_by_value(value).as_ref() == Some(&key)
             }
@@ -168,14 +183,15 @@ fn key(text: &str, files: &BTreeSet<&str>) -> Option<Key> {
     if let Some((_, name)) = text.rsplit_once("/vulnerabilities/") {
         let name = name.trim();
         let is_file = !name.is_empty() && !name.contains(char::is_whitespace);
-        return is_file.then(|| Key::Vulnerability(name.to_owned()));
+        return is_file.then(|| Key::Vulnerability(name.to_owned(), Form::Cpuinfo));
     }
     if let Some(key) = BY_NAME.get(text) {
         return Some(key.clone());
     }
     let named = text.strip_prefix("Vulnerability ");
     let file = named.unwrap_or(text).to_lowercase().replace(' ', "_");
-    (named.is_some() || files.contains(file.as_str())).then_some(Key::Vulnerability(file))
+    let form = if file == text { Form::Cpuinfo } else { Form::Lscpu };
+    (named.is_some() || files.contains(file.as_str())).then_some(Key::Vulnerability(file, form))
 }
 
 /// What a line is whose value is written in one way only, in whatever language its key is.
@@ -199,11 +215,12 @@ impl Open<'_> {
     fn close(self) -> Pair {
         let value = self.line[self.start..].trim_end_matches(is_mark).to_owned();
         let (value, torn) = match &self.key {
-            Key::Vulnerability(_) => (self.vulnerability(&value), Vec::new()),
+            Key::Vulnerability(..) => (self.vulnerability(&value), Vec::new()),
             Key::Field("Flags" | "bugs", _) => self.words(),
             Key::Field(..) => (value, Vec::new()),
         };
-        Pair { key: self.key, value, torn }
+        let width = if self.more.is_empty() { self.line.trim_end().chars().count() } else { 0 };
+        Pair { key: self.key, value, torn, is_cut: false, width }
     }
 
     /// As the kernel spells it, with as many lines as make a wording that is known in full; as it stands if none is.

@@ -83,12 +83,9 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     } else {
         (listed, list_says)
     };
-    // What must hold and was not told leaves a yes open.
-    let affected = if affected == Answer::Yes && need == Answer::Unknown && !flaw.need.is_empty() {
-        Answer::Unknown
-    } else {
-        affected
-    };
+    // What must hold and was not told leaves a yes open, unless it is the kernel's, which knows.
+    let is_open = need == Answer::Unknown && !flaw.need.is_empty() && kernel != Answer::Yes;
+    let affected = if affected == Answer::Yes && is_open { Answer::Unknown } else { affected };
     Presence { affected, because, disagreements }
 }
 

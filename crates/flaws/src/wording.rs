@@ -36,7 +36,7 @@ impl SysfsStatus {
     };
 
     /// Of a text that nobody has seen before: whatever it says, it is no "not affected".
-    fn not_understood(text: &str) -> Self {
+    pub(crate) fn not_understood(text: &str) -> Self {
         Self { is_unsure: !text.trim().is_empty(), ..Self::NOTHING }
     }
 
@@ -47,7 +47,14 @@ impl SysfsStatus {
 
 /// Reads a text; the entry's own wordings go before the general rule. A text that is not known in full says nothing.
 pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
-    let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
+    let Some(clauses) = clauses(text) else {
+        // Whatever follows that word, the kernel knows a way in.
+        return if squeezed(text).starts_with("vulnerable") {
+            SysfsStatus::affected(WorkaroundState::Unknown, Protection::NotProtected)
+        } else {
+            SysfsStatus::not_understood(text)
+        };
+    };
     let said: String = clauses.iter().flat_map(|(separator, row)| [*separator, &row.said]).collect();
     by_entry(&said, wordings).unwrap_or_else(|| by_rule(&clauses))
 }
@@ -128,6 +135,10 @@ fn clauses(text: &str) -> Option<Vec<Clause>> {
             (after.is_empty() || after.starts_with([',', ';', '-'])).then_some((row, after))
         };
         let (row, after) = ROWS.iter().find_map(after)?;
+        // Nothing follows a plain "Not affected".
+        if row.squeezed == "notaffected" && !after.is_empty() {
+            return None;
+        }
         found.push((separator, row));
         rest = after;
     }
@@ -280,8 +291,8 @@ mod tests {
             "Mitigation: Clear CPU buffers; SMT vulnerable; and more",
             "Mitigation: Clear CPU buffers SMT vulnerable",
             "Mitigation",
-            "Vulnerable: Something new",
             "Not affected, they say",
+            "Not affected; SMT vulnerable",
             "; SMT vulnerable",
         ] {
             let expected = SysfsStatus { is_unsure: true, ..SysfsStatus::NOTHING };
@@ -290,6 +301,11 @@ mod tests {
             assert_eq!(sysfs_form(text), None, "{text}");
         }
         assert_eq!(sysfs_status("", &[]), SysfsStatus::NOTHING);
+        let open = SysfsStatus::affected(Unknown, NotProtected);
+        for text in ["Vulnerable: Something new", "Vulnerable; something", "Vulnerable: Clear CPU"] {
+            assert_eq!((sysfs_status(text, &[]), sysfs_form(text)), (open, None), "{text}");
+            assert!(part_status(text, "BHI", &[]).is_unsure, "{text}");
+        }
         // A part that a known text lacks is silence.
         assert_eq!(part_status("Mitigation: Retpolines; RSB filling", "BHI", &[]), SysfsStatus::NOTHING);
     }
