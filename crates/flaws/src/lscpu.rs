@@ -19,10 +19,6 @@ const KINDS_MAX: usize = 64;
 const ONCE: [&str; 3] = ["Architecture", "CPU(s)", "Vendor ID"];
 /// What names a CPU, in lscpu and in /proc/cpuinfo of x86.
 const NAMING: [&str; 4] = ["Vendor ID", "CPU family", "Model", "Stepping"];
-/// Fields of /proc/cpuinfo by which other architectures are known, as their values begin. Linux, arch/*/kernel.
-const OTHER_CPUS: [(&str, &str, &str); 3] =
-    [("Vendor ID", "IBM/S390", "s390x"), ("cpu", "POWER", "ppc64"), ("isa", "rv", "riscv64")];
-
 /// A flag that every 64-bit CPU of x86 has had since 2008, behind the first half of the line: a line without it may have lost its end.
 /// Linux, arch/x86/include/asm/cpufeatures.h, word 6.
 const LATE_FLAG: &str = "lahf_lm";
@@ -240,10 +236,9 @@ impl Draft {
 
     fn other_architecture(&self) -> Option<String> {
         let is_other = |name: &&str| OTHER_ARCHITECTURES.iter().any(|other| name.starts_with(other));
-        let is = |&&(field, begin, _): &&(&str, &str, &str)| {
-            self.get(field).is_some_and(|value| value.starts_with(begin))
-        };
-        let by_cpu = || OTHER_CPUS.iter().find(is).map(|(_, _, architecture)| *architecture);
+        // Keys that lscpu has as well are called as there.
+        let field = |key: &str| self.get(if key == "vendor_id" { "Vendor ID" } else { key });
+        let by_cpu = || machine::architecture_of_cpuinfo(field);
         self.get("Architecture").filter(is_other).or_else(by_cpu).map(str::to_owned)
     }
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acpi;
+mod architecture;
 mod arm;
 mod command_line;
 mod cpu_set;
@@ -20,6 +21,7 @@ mod topology;
 mod view;
 mod words;
 
+pub use architecture::architecture_of_cpuinfo;
 pub use arm::{ArmCpus, ArmSignature, arm_name, arm_part};
 pub use command_line::{BootWord, boot_words, last_word, same_option, shareable_command_line};
 pub use cpu_set::{CPU_NUMBER_LIMIT, CpuSet, CpuSetError};

@@ -13,7 +13,7 @@ use machine::{CPU_NUMBER_LIMIT, CpuId};
 use raw_cpuid::CpuIdResult;
 
 use super::{LINES_MAX, Line, WITH_SUBLEAVES, parse_line};
-use crate::root::start_of;
+use crate::root::{self, start_of};
 
 /// The most bytes of a text. AIDA64 writes 3 MB of 384 CPUs, their registers included.
 const TEXT_BYTES_MAX: u64 = 8 << 20;
@@ -166,7 +166,7 @@ fn of_aida64(leaf: &str, rest: &str) -> Option<Line> {
 }
 
 fn hexadecimal(text: &str) -> Option<u32> {
-    u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+    root::hexadecimal(text)?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -35,31 +35,32 @@ const DMI_HYPERVISORS: [(&str, &str); 16] = [
 /// Documentation/devicetree/bindings/arm/xen.txt; QEMU, hw/arm/virt.c; systemd, src/basic/virt.c. PCI devices: util-linux,
 /// sys-utils/lscpu-virt.c. Partitions of s390, in which z/VM and KVM are as well: Linux, arch/s390/kernel/sysinfo.c. Clock sources:
 /// arch/x86/kernel/kvmclock.c, arch/x86/xen/time.c, drivers/clocksource/hyperv_timer.c. Names of CPUs: QEMU, target/i386/cpu.c.
-const FILE_HYPERVISORS: [(&str, &str, &str); 22] = [
-    ("/sys/firmware/acpi/tables/FACP", "BOCHS ", "KVM or QEMU"),
-    ("/sys/firmware/acpi/tables/APIC", "BOCHS ", "KVM or QEMU"),
-    ("/sys/firmware/acpi/tables/FACP", "VBOX  ", "VirtualBox"),
-    ("/sys/firmware/acpi/tables/APIC", "VBOX  ", "VirtualBox"),
-    ("/proc/bus/pci/devices", "\t80eebeef\t", "VirtualBox"),
-    ("/proc/bus/pci/devices", "\t58530001\t", "Xen"),
-    ("/proc/bus/pci/devices", "\t14145353\t", "Hyper-V"),
-    ("/proc/bus/pci/devices", "\t15ad0740\t", "VMware"),
-    ("/proc/device-tree/hypervisor/compatible", "linux,kvm", "KVM"),
-    ("/proc/device-tree/hypervisor/compatible", "xen,", "Xen"),
-    ("/proc/device-tree/hypervisor/compatible", "vmware", "VMware"),
-    ("/proc/device-tree/hypervisor/compatible", "", "unknown"),
-    ("/proc/device-tree/compatible", "linux,dummy-virt", "unknown"),
-    ("/proc/device-tree/hmc-managed?", "", "PowerVM"),
-    ("/proc/sysinfo", "KVM/Linux", "KVM"),
-    ("/proc/sysinfo", "z/VM", "z/VM"),
-    ("/proc/sysinfo", "LPAR Number", "PR/SM"),
-    (CLOCK_SOURCES, "kvm-clock", "KVM"),
-    (CLOCK_SOURCES, "xen", "Xen"),
-    (CLOCK_SOURCES, "hyperv_clocksource", "Hyper-V"),
-    ("/proc/cpuinfo", "QEMU Virtual CPU", "KVM or QEMU"),
-    ("/proc/cpuinfo", "Common KVM processor", "KVM"),
+const FILE_HYPERVISORS: [(&str, &[(&str, &str)]); 9] = [
+    ("/sys/firmware/acpi/tables/FACP", &ACPI_IDS),
+    ("/sys/firmware/acpi/tables/APIC", &ACPI_IDS),
+    (
+        "/proc/bus/pci/devices",
+        &[
+            ("\t80eebeef\t", "VirtualBox"),
+            ("\t58530001\t", "Xen"),
+            ("\t14145353\t", "Hyper-V"),
+            ("\t15ad0740\t", "VMware"),
+        ],
+    ),
+    (
+        "/proc/device-tree/hypervisor/compatible",
+        &[("linux,kvm", "KVM"), ("xen,", "Xen"), ("vmware", "VMware"), ("", "unknown")],
+    ),
+    ("/proc/device-tree/compatible", &[("linux,dummy-virt", "unknown")]),
+    ("/proc/device-tree/hmc-managed?", &[("", "PowerVM")]),
+    ("/proc/sysinfo", &[("KVM/Linux", "KVM"), ("z/VM", "z/VM"), ("LPAR Number", "PR/SM")]),
+    (
+        "/sys/devices/system/clocksource/clocksource0/available_clocksource",
+        &[("kvm-clock", "KVM"), ("xen", "Xen"), ("hyperv_clocksource", "Hyper-V")],
+    ),
+    ("/proc/cpuinfo", &[("QEMU Virtual CPU", "KVM or QEMU"), ("Common KVM processor", "KVM")]),
 ];
-const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+const ACPI_IDS: [(&str, &str); 2] = [("BOCHS ", "KVM or QEMU"), ("VBOX  ", "VirtualBox")];
 
 /// Where the machine is described that has no ACPI: a link to /sys/firmware/devicetree/base.
 const DEVICE_TREE: &str = "/proc/device-tree";
@@ -143,12 +144,15 @@ fn hypervisor(source: &Source<'_>, has_flag: bool) -> Option<String> {
         return has_flag.then(|| "unknown".to_owned());
     }
     let firmware = described(source, &["board_vendor", "bios_vendor", "chassis_vendor"]).unwrap_or_default();
-    let named = |text: &String| DMI_HYPERVISORS.iter().find(|(part, _)| text.contains(part));
-    let by_dmi = [system, firmware].iter().find_map(named).map(|(_, name)| *name);
+    let named = |names: &'static [(&str, &str)], text: &str| {
+        names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
+    };
+    let by_dmi = [system, firmware].iter().find_map(|text| named(&DMI_HYPERVISORS, text));
     // Only root may read some: that is no absence.
-    let holds = |path: &str, part: &str| source.root().read(path).is_ok_and(|text| text.contains(part));
-    let by_file =
-        || FILE_HYPERVISORS.iter().find(|(path, part, _)| holds(path, part)).map(|(.., name)| *name);
+    let by_file = || {
+        let held = |(path, names): &(&str, &'static [_])| named(names, &source.root().read(path).ok()?);
+        FILE_HYPERVISORS.iter().find_map(held)
+    };
     by_dmi.or_else(by_file).or_else(|| has_flag.then_some("unknown")).map(str::to_owned)
 }
 
@@ -165,28 +169,8 @@ fn architecture(source: &Source<'_>, info: &CpuInfo, is_x86: bool, is_64_bit: bo
             info.first("CPU architecture").is_some_and(|version| version == "8" || version == "AArch64");
         return Some(if is_64_bit { "aarch64" } else { "arm" });
     }
-    let shows =
-        |(key, start, _): &&(&str, &str, _)| info.first(key).is_some_and(|value| value.starts_with(start));
-    ARCHITECTURE_KEYS.iter().find(shows).map(|(.., name)| *name)
+    machine::architecture_of_cpuinfo(|key| info.first(key))
 }
-
-/// Keys of /proc/cpuinfo that only one architecture has, how their values begin, and its name. Linux, show_cpuinfo in
-/// arch/s390/kernel/processor.c, ia64/kernel/setup.c (up to 6.6), powerpc/kernel/setup-common.c, riscv/kernel/cpu.c,
-/// loongarch/kernel/proc.c, mips/kernel/proc.c, sparc/kernel/cpu.c, alpha/kernel/setup.c.
-const ARCHITECTURE_KEYS: [(&str, &str, &str); 12] = [
-    ("vendor_id", "IBM/S390", "s390x"),
-    ("arch", "IA-64", "ia64"),
-    ("cpu", "POWER", "powerpc64"),
-    ("cpu", "PPC", "powerpc64"),
-    ("isa", "rv64", "riscv64"),
-    ("isa", "rv32", "riscv32"),
-    ("system type", "generic-loongson", "loongarch64"),
-    ("Model Name", "Loongson", "loongarch64"),
-    ("cpu model", "MIPS", "mips64"),
-    ("cpu model", "Cavium", "mips64"),
-    ("type", "sun4", "sparc64"),
-    ("cpu", "Alpha", "alpha"),
-];
 
 #[cfg(test)]
 mod tests {
