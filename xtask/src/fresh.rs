@@ -35,7 +35,9 @@ pub fn check() -> anyhow::Result<Totals> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let switched = folder.path().join("tree/proc/sys/kernel");
     std::fs::create_dir_all(&switched)
-        .and_then(|()| std::fs::write(switched.join("numa_balancing"), "1\n"))?;
+        .and_then(|()| std::fs::write(switched.join("numa_balancing"), "1\n"))
+        // A folder that is named and missing is refused: this history is empty.
+        .and_then(|()| std::fs::create_dir(folder.path().join("history")))?;
     let mut totals = Totals::default();
     for (schema, typed) in rows() {
         totals.add(one(&binary, schema, typed, folder.path()).with_context(|| format!("sidestep {typed}"))?);
