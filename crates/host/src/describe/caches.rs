@@ -136,7 +136,8 @@ impl Instances {
         self.unclaimed.push((cpu, folder, said));
     }
 
-    /// Takes the sets of the ids, where those are alike and the kernel's are not.
+    /// Takes the sets of the ids, where those are alike and the kernel's are not. Ids of which each CPU has its own say nothing: Linux
+    /// numbers every cache so where an AMD CPU has no leaf 8000_001D (`get_cache_id`, arch/x86/kernel/cpu/cacheinfo.c).
     fn heed_ids(&mut self) {
         let is_alike = |mut sets: Vec<usize>| {
             sets.dedup();
@@ -144,6 +145,7 @@ impl Instances {
         };
         let numbered: usize = self.by_id.values().map(|(_, cpus)| cpus.len()).sum();
         if numbered != self.of_cpu.len()
+            || numbered == self.by_id.len()
             || !is_alike(self.by_id.values().map(|(_, cpus)| cpus.len()).collect())
         {
             return;

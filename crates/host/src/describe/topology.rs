@@ -440,6 +440,13 @@ mod tests {
                 vec!["0-1", "2", "3", "4", "5"],
                 "",
             ),
+            // Numbers of which each CPU has its own, as of AMD CPUs without leaf 8000_001D.
+            (
+                ["0-2", "0-2", "0-2", "3-5", "3-5", "3-5"],
+                ["0", "1", "2", "3", "4", "5"],
+                vec!["0-2", "3-5"],
+                "",
+            ),
         ] {
             let texts: Vec<[(&str, &str); 4]> = lists
                 .into_iter()
