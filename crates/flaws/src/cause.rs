@@ -59,12 +59,10 @@ impl<'a> Case<'a> {
         let is_of_vendor = causes.default_flags_of.is_empty() || self.is_of(&causes.default_flags_of);
         let by_default = causes.default_flags.iter().filter(|_| is_of_vendor);
         let asked: Vec<String> = own.chain(by_default).cloned().collect();
-        let has = |flag: &String| {
-            self.evidence.flags.contains(flag) || self.evidence.flags_unreported.contains(flag)
-        };
+        let may_have = |flag: &String| self.evidence.may_have_flag(flag);
         // A guest's kernel that has no flags to show knows them all the same, and says that it could do nothing.
         let is_shown = !self.evidence.flags.is_empty() || self.evidence.hypervisor.is_some();
-        if is_shown && !asked.iter().any(has) { asked } else { Vec::new() }
+        if is_shown && !asked.iter().any(may_have) { asked } else { Vec::new() }
     }
 
     /// True if a CPU is of one of these vendors.

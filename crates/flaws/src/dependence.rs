@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Options without which a kernel of x86 has no mitigation at all; the second is the name before Linux 6.10.
 pub(crate) const ANY_MITIGATION: [&str; 2] = ["CONFIG_CPU_MITIGATIONS", "CONFIG_SPECULATION_MITIGATIONS"];
+
 /// What makes the kernel leave a mitigation off, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

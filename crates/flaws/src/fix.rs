@@ -3,7 +3,7 @@
 use record::{Cause, CauseKind, FlawEvidence, Protection};
 
 use crate::cause::{Case, software};
-use crate::{AppliedBy, Architecture, Workaround};
+use crate::{AppliedBy, Architecture, Flaw, Workaround};
 
 /// What to do about a flaw, if there is something: it follows from the cause, and nothing is advised that this machine cannot
 /// follow.
@@ -30,8 +30,7 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     }
     let mut applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
     // The option of one mitigation goes before vectors and before what the kernel was built to do by default.
-    let own =
-        || flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone());
+    let own = || own_option(flaw, evidence);
     match cause.kind {
         CauseKind::AttackVector => own().or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
         CauseKind::KernelConfiguration => {
@@ -53,6 +52,11 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     }
 }
 
+/// What switches one mitigation on whatever the vectors and the kernel's defaults are.
+pub(crate) fn own_option(flaw: &Flaw, evidence: &FlawEvidence) -> Option<String> {
+    flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone())
+}
+
 impl Workaround {
     /// False of one that belongs to another architecture than the machine's.
     pub(crate) fn is_applied_on(&self, evidence: &FlawEvidence) -> bool {
@@ -64,9 +68,10 @@ impl Workaround {
 /// The option or command that makes one workaround protect, if this machine can follow it and does not do it by itself.
 fn option(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
     let fix = workaround.fix.as_ref().filter(|_| !workaround.fix_is_default)?;
-    let has = |flag: &String| evidence.flags.contains(flag) || evidence.flags_unreported.contains(flag);
-    let offers =
-        workaround.fix_flags.is_empty() || evidence.flags.is_empty() || workaround.fix_flags.iter().any(has);
+    let may_have = |flag: &String| evidence.may_have_flag(flag);
+    let offers = workaround.fix_flags.is_empty()
+        || evidence.flags.is_empty()
+        || workaround.fix_flags.iter().any(may_have);
     let toggle = fix.strip_prefix("sidestep toggles set ").and_then(|rest| rest.split('=').next());
     let is_missing = toggle.is_some_and(|toggle| evidence.toggles_missing.contains_key(toggle));
     (offers && !is_missing).then(|| fix.clone())

@@ -112,9 +112,7 @@ fn protected(affected: Answer, state: WorkaroundState, kernel: &Statement) -> Pr
     match affected {
         Answer::No => Protection::NotAffected,
         // Without its workaround only those are open who have the flaw.
-        Answer::Unknown if matches!(by_state, Protection::NotProtected | Protection::Partly) => {
-            Protection::Unknown
-        }
+        Answer::Unknown if by_state.is_open() => Protection::Unknown,
         // The kernel thinks itself safe as it thinks itself not affected: whoever doubts the one doubts the other.
         _ if kernel.affected == Answer::No => by_state,
         // Whatever registers or time see, they see it in a program that asked or did not ask.

@@ -203,7 +203,9 @@ impl Draft {
         let readings = readings.map(|(file, text)| (file.clone(), Reading::Is(text.clone())));
         let has_late = flags.contains(LATE_FLAG) || self.torn.contains(LATE_FLAG);
         let is_cut = self.is_cut || flags.contains("fpu") && !has_late;
-        let lost = ASKED_FLAGS.iter().filter(|flag| is_cut && !flags.contains(*flag));
+        // The catalogue is read for it only then.
+        let asked = is_cut.then(|| ASKED_FLAGS.iter()).into_iter().flatten();
+        let lost = asked.filter(|flag| !flags.contains(*flag));
         let flags_unreported: BTreeSet<&String> = self.torn.iter().chain(lost).collect();
         let evidence = FlawEvidence {
             shape: self.shape(&cpus),

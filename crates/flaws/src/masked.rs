@@ -2,6 +2,7 @@
 //!
 //! A hypervisor can show any family and model; instructions it can hide, but not add. A list by model says nothing then.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use record::{CpuSignature, FlawEvidence};
@@ -59,11 +60,12 @@ pub fn masked(evidence: &FlawEvidence) -> Option<String> {
 }
 
 /// The evidence with the models that can be in place of those that are made up, by which lists then decide.
-pub(crate) fn without_made_up_models(evidence: &FlawEvidence) -> FlawEvidence {
-    let mut honest = evidence.clone();
-    for cpu in &mut honest.cpus {
+pub(crate) fn without_made_up_models(evidence: &FlawEvidence) -> Cow<'_, FlawEvidence> {
+    let mut honest = Cow::Borrowed(evidence);
+    for (index, cpu) in evidence.cpus.iter().enumerate() {
         if let Some(newer) = newer(cpu, &evidence.flags) {
-            *cpu = CpuSignature { model: None, stepping: None, one_of: newer.models.to_vec(), ..cpu.clone() };
+            let one_of = newer.models.to_vec();
+            honest.to_mut().cpus[index] = CpuSignature { model: None, stepping: None, one_of, ..cpu.clone() };
         }
     }
     honest
@@ -109,7 +111,7 @@ mod tests {
             guest("AuthenticAMD", [0x1a, 0x2], "avx512f"),
         ] {
             assert_eq!(masked(&honest), None);
-            assert_eq!(without_made_up_models(&honest), honest);
+            assert_eq!(*without_made_up_models(&honest), honest);
         }
         assert!(masked(&guest("AuthenticAMD", [0x17, 0x31], "avx512f")).is_some());
     }

@@ -138,10 +138,8 @@ impl<'a> Census<'a> {
         }
         if self.counts.named.len() < NAMED_MAX {
             let concerns = verdicts.iter().filter(|verdict| verdict.affected != Answer::No);
-            let is_open = |verdict: &&FlawVerdict| {
-                matches!(verdict.protected, Protection::NotProtected | Protection::Partly)
-            };
-            let open = concerns.clone().filter(is_open).map(|verdict| verdict.id.clone()).collect();
+            let open = concerns.clone().filter(|verdict| verdict.protected.is_open());
+            let open = open.map(|verdict| verdict.id.clone()).collect();
             let unknown = concerns.filter(|verdict| verdict.protected == Protection::Unknown).count();
             let is_alone = verdicts.len() == 1;
             let verdict = verdicts.pop().filter(|_| is_alone);

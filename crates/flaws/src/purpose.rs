@@ -6,6 +6,7 @@ use record::AttackVector::{self, CrossThread, GuestGuest, GuestHost, UserKernel,
 use record::{Answer, FlawEvidence, FlawVerdict, Protection, VectorState};
 use serde::Serialize;
 
+use crate::fix::own_option;
 use crate::{Architecture, Catalogue, Choice, Flaw};
 
 /// The flaws that have attack vectors, on one machine, with the words that it was booted with.
@@ -37,19 +38,19 @@ impl VectorTable {
         let is_excluded = |vector: &AttackVector| !choice.is_on(*vector);
         Self {
             excluded: AttackVector::ALL.into_iter().filter(is_excluded).collect(),
+            unsupported: unsupported(evidence, &choice),
             refused: choice.refused,
-            unsupported: unsupported(evidence),
             flaws,
         }
     }
 }
 
 /// Why a kernel has no words for vectors, where that is known.
-fn unsupported(evidence: &FlawEvidence) -> Option<String> {
+fn unsupported(evidence: &FlawEvidence, choice: &Choice) -> Option<String> {
     if evidence.other_architecture.is_some() || Architecture::of(evidence) == Some(Architecture::Arm64) {
         return Some("Linux has attack vectors on x86 alone and refuses words for them elsewhere".to_owned());
     }
-    let release = evidence.kernel_release.as_ref().filter(|_| !Choice::of(evidence).is_known_release)?;
+    let release = evidence.kernel_release.as_ref().filter(|_| !choice.is_known_release)?;
     Some(format!(
         "Linux {release} is older than 6.17, the first with attack vectors, and refuses words for them"
     ))
@@ -78,11 +79,8 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All.
-    pub const ALL: [Self; 3] = [Self::SharedHost, Self::OwnPrograms, Self::VmHost];
-
     /// As it is written.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::SharedHost => "shared-host",
             Self::OwnPrograms => "own-programs",
@@ -141,7 +139,7 @@ impl Advice {
         let now = Choice::of(evidence);
         // The document of the kernel: off is the same as all vectors off.
         let is_all = purpose.excluded().len() == AttackVector::ALL.len();
-        let unsupported = unsupported(evidence).filter(|_| !is_all);
+        let unsupported = unsupported(evidence, &now).filter(|_| !is_all);
         let left_out = if unsupported.is_some() { &[] } else { purpose.excluded() };
         let then = Choice { excluded: left_out.iter().copied().collect(), ..Choice::default() };
         let vectors = left_out.iter().map(|vector| vector.word());
@@ -156,7 +154,7 @@ impl Advice {
             let is_otherwise = verdict.protected == Protection::Protected && now.leaves_off(flaw);
             if is_required && is_left_off && !is_otherwise {
                 // The kernel's code contradicts its table: the word of the flaw goes before the vectors.
-                words.extend(own_word(flaw, evidence));
+                words.extend(own_option(flaw, evidence));
             } else if is_required && verdict.protected == Protection::NotProtected && !now.leaves_off(flaw) {
                 still_open.insert(verdict.id.clone(), verdict.fix.clone());
             }
@@ -180,11 +178,6 @@ impl Advice {
             smt_off_for: if is_all { Vec::new() } else { smt_off_for(catalogue, evidence, verdicts) },
         }
     }
-}
-
-/// The word that switches one mitigation on whatever the vectors say.
-fn own_word(flaw: &Flaw, evidence: &FlawEvidence) -> Option<String> {
-    flaw.workaround.iter().filter(|one| one.is_applied_on(evidence)).find_map(|one| one.fix.clone())
 }
 
 /// Flaws for which `auto,nosmt` would switch SMT off here.

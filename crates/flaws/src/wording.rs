@@ -1,7 +1,7 @@
 //! What a file of /sys/devices/system/cpu/vulnerabilities says, in the wording of any kernel since 4.15.
 //!
 //! A text counts only if it is made of wordings of `wordings.txt` from its first letter to its last: half understood is not
-//! understood. Sources: Linux 4.15 to 7.0, as the table names them, and 2,000 reports of `lscpu`.
+//! understood. Sources: Linux 4.15 to 7.3, as the table names them, and 2,000 reports of `lscpu`.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;

@@ -192,6 +192,13 @@ pub struct FlawEvidence {
     pub timing: BTreeMap<String, Reading<SignatureReading>>,
 }
 
+impl FlawEvidence {
+    /// Whether the CPU has this flag, or nothing shows whether it has.
+    pub fn may_have_flag(&self, flag: &String) -> bool {
+        self.flags.contains(flag) || self.flags_unreported.contains(flag)
+    }
+}
+
 /// Yes, no, or not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -247,6 +254,11 @@ pub enum Protection {
 }
 
 impl Protection {
+    /// Whether something of the flaw is open to programs that did nothing about it.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::NotProtected | Self::Partly)
+    }
+
     /// In words, the same everywhere.
     pub fn name(self) -> &'static str {
         match self {

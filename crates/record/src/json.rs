@@ -29,7 +29,7 @@ pub enum JsonError {
 ///
 /// # Errors
 /// `TooLarge` if not.
-pub fn bounded(json: &[u8]) -> Result<(), JsonError> {
+pub(crate) fn bounded(json: &[u8]) -> Result<(), JsonError> {
     let mut bytes = VALUE_BYTES;
     let (mut is_quoted, mut is_escaped) = (false, false);
     for byte in json {
@@ -64,10 +64,10 @@ pub fn json_values(json: &[u8]) -> Result<Vec<Value>, JsonError> {
 // Only the names are of interest.
 #[expect(clippy::zero_sized_map_values)]
 pub fn outermost_fields(json: &[u8]) -> Result<Vec<String>, JsonError> {
-    bounded(json)?;
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Ok(Vec::new());
     }
+    bounded(json)?;
     let first = serde_json::Deserializer::from_slice(json).into_iter::<BTreeMap<String, IgnoredAny>>().next();
     Ok(first.transpose()?.unwrap_or_default().into_keys().collect())
 }

@@ -57,7 +57,7 @@ pub use fleet_rows::*;
 pub use fleet_source::decode_for_rows;
 pub use guard_check::*;
 pub use history::*;
-pub use json::{JsonError, bounded, json_values, outermost_fields, own_document};
+pub use json::{JsonError, json_values, outermost_fields, own_document};
 pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::*;
 pub use place::*;

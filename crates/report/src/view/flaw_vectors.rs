@@ -4,12 +4,10 @@ use flaws::{Advice, BY_ITS_TABLE, ExcludedVector, VectorTable};
 use machine::{Machine, counted};
 use record::{AttackVector, FlawVerdict, VectorState};
 
+use super::flaws::NAMED;
 use super::machine::headline;
 use crate::number::{first_few, joined};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
-
-/// Flaws that the answer names.
-const NAMED: usize = 3;
 
 /// What is open of each flaw.
 pub fn flaw_vectors_page(machine: &Machine, table: &VectorTable) -> Page {

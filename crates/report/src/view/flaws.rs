@@ -6,14 +6,14 @@ use record::{Answer, AttackVector, FlawVerdict, Protection, VectorState, Workaro
 use stats::Order;
 
 use super::machine::headline;
-use crate::naming::{word, words};
+use crate::naming::{grouped, word, words};
 use crate::number::{first_few, joined};
 use crate::page::{Page, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
 const FLAWS_FIRST: usize = 7;
 /// Flaws that the answer names.
-const NAMED: usize = 3;
+pub(crate) const NAMED: usize = 3;
 /// Reports on a first screen.
 const REPORTS_FIRST: usize = 7;
 /// CPU signatures that are named of many machines.
@@ -124,21 +124,14 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
 
 /// Whether something can be done or chosen: such flaws stand on the first screen, the others in a line each.
 fn needs_action(verdict: &FlawVerdict) -> bool {
-    use Protection::{NotProtected, OnRequest, Partly};
-    verdict.special.is_some() || matches!(verdict.protected, NotProtected | Partly | OnRequest)
+    let state = verdict.protected;
+    verdict.special.is_some() || state.is_open() || state == Protection::OnRequest
 }
 
 /// Those of unknown state, in a line, with what would tell.
 fn unknown(shown: &[&FlawVerdict]) -> Option<Statement> {
     let unknown = shown.iter().filter(|one| !needs_action(one) && one.protected == Protection::Unknown);
-    let mut by_means: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in unknown {
-        let means = flaws::would_tell(one);
-        match by_means.iter_mut().find(|(known, _)| *known == means) {
-            Some((_, ids)) => ids.push(&one.id),
-            None => by_means.push((means, vec![&one.id])),
-        }
-    }
+    let mut by_means = grouped(unknown.map(|one| (flaws::would_tell(one), one.id.as_str())));
     by_means.order_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     let shares = by_means.iter().map(|(means, ids)| format!("{means} ({})", first_few(ids, NAMED)));
     (!by_means.is_empty())

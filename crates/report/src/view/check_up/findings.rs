@@ -1,6 +1,6 @@
 //! The findings in full, and what they make worth doing.
 
-use record::{Area, Finding, Protection, Record, Severity, Step};
+use record::{Area, Finding, Record, Severity, Step};
 use stats::Order;
 
 use crate::naming;
@@ -91,9 +91,8 @@ fn said(step: &Step, path: &str) -> String {
 
 /// The flaw that asks most for an explanation.
 fn flaw_to_explain(record: &Record) -> Option<String> {
-    let is_open = |state: Protection| matches!(state, Protection::NotProtected | Protection::Partly);
     let special = record.flaws.iter().find(|verdict| verdict.special.is_some());
-    let open = || record.flaws.iter().find(|verdict| is_open(verdict.protected));
+    let open = || record.flaws.iter().find(|verdict| verdict.protected.is_open());
     let explain =
         |id: &str| format!("Explain {id} and its fix: sidestep flaws show {}", crate::escape::shell_word(id));
     special.or_else(open).map(|flaw| explain(&flaw.id))
