@@ -121,8 +121,14 @@ impl Arguments {
 }
 
 /// Commands that print what other programs read, and no document.
-const WITHOUT_DOCUMENT: [&[&str]; 4] =
-    [&["fleet", "confirm"], &["fleet", "export"], &["completions"], &["man"]];
+const WITHOUT_DOCUMENT: [&[&str]; 6] = [
+    &["fleet", "plan"],
+    &["fleet", "confirm"],
+    &["fleet", "export"],
+    &["guard", "unit"],
+    &["completions"],
+    &["man"],
+];
 
 /// Whether a command line is of the command with these words.
 fn is_of(matches: &ArgMatches, words: &[&str]) -> bool {

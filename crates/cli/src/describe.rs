@@ -136,7 +136,7 @@ fn save(file: &Path, arguments: &MachineArguments, global: &Global) -> anyhow::R
             0 => "no registers: they need root and the msr module".to_owned(),
             count => format!("registers of {}", machine::counted(count, "CPU")),
         };
-        let word = machine::shell_word(&file.to_string_lossy());
+        let word = shell_word(&file.to_string_lossy());
         let kib = capture.tarball.len().div_ceil(1024);
         let (cpuid, dump) = if capture.cpus == 0 {
             ("this architecture has no CPUID".to_owned(), String::new())

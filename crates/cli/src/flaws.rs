@@ -21,7 +21,7 @@ use toggles::SystemState;
 
 use crate::describe::SourceArguments;
 use crate::forms::Forms;
-use crate::options::Global;
+use crate::options::{Global, one_of};
 use crate::outcome::Outcome;
 use crate::progress::ProgressLine;
 use crate::recording::seed_of_now;
@@ -51,7 +51,7 @@ pub(crate) struct FlawArguments {
     #[arg(long, conflicts_with_all = ["lscpu", "expect", "disruptive", "all"])]
     pub(crate) vectors: bool,
     /// Print the mitigations= word for a use, and what it leaves open: programs of several people, trusted programs, or guests
-    #[arg(long = "for", value_name = "USE", value_parser = vectors::uses(), conflicts_with_all = ["lscpu", "expect", "disruptive", "all", "vectors"])]
+    #[arg(long = "for", value_name = "USE", value_parser = one_of(vectors::USES), conflicts_with_all = ["lscpu", "expect", "disruptive", "all", "vectors"])]
     pub(crate) purpose: Option<Purpose>,
     #[command(flatten)]
     pub(crate) forms: Forms,

@@ -126,13 +126,14 @@ impl Forms {
     /// # Errors
     /// A file or folder that cannot be written.
     pub(crate) fn write_files(&self, page: &Page) -> anyhow::Result<()> {
+        let tables = if self.csv.is_some() { page.csv() } else { Vec::new() };
+        ensure!(self.csv.is_none() || !tables.is_empty(), "there is no table here; leave out --csv");
         if let Some(path) = &self.html {
             write_atomically(path, page.html().as_bytes())?;
         }
-        ensure!(self.csv.is_none() || !page.csv().is_empty(), "there is no table here; leave out --csv");
         if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
             make_folders(folder)?;
-            for (name, table) in page.csv() {
+            for (name, table) in tables {
                 write_atomically(&folder.join(format!("{name}.csv")), table.as_bytes())?;
             }
         }

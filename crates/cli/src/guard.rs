@@ -97,9 +97,7 @@ pub(crate) fn guard(arguments: &GuardArguments, global: &Global) -> anyhow::Resu
         }
         GuardCommand::Init { runs, every, .. } => init(&state, *runs, *every, global),
         GuardCommand::Check(check) => self::check(&state, check, global),
-        GuardCommand::Unit { metrics_file } => {
-            unit(arguments.state.as_deref(), metrics_file.as_deref(), global)
-        }
+        GuardCommand::Unit { metrics_file } => unit(arguments.state.as_deref(), metrics_file.as_deref()),
     }
 }
 
@@ -264,8 +262,7 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }
 
-fn unit(state: Option<&Path>, metrics_file: Option<&Path>, global: &Global) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(!global.json, "guard unit prints systemd units, which are no JSON; leave --json out");
+fn unit(state: Option<&Path>, metrics_file: Option<&Path>) -> anyhow::Result<Outcome> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     // The service has another folder than whoever asks for its text.
     let [state, metrics_file] = [state, metrics_file].map(|path| path.map(std::path::absolute).transpose());

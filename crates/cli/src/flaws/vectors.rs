@@ -1,20 +1,19 @@
 //! `sidestep flaws --vectors` and `--for`: attack vectors of a machine, and the words for a use.
 
 use ::flaws::{Advice, Purpose, VectorTable, catalogue, unmet};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use record::Protection;
 use serde_json::json;
 
 use super::{Examined, FlawArguments, SCHEMA, outcome};
-use crate::options::Global;
+use crate::options::{Global, Names};
 use crate::outcome::Outcome;
 
-/// The uses by their names.
-pub(super) fn uses() -> impl TypedValueParser<Value = Purpose> {
-    let find = |name: String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == name);
-    PossibleValuesParser::new(Purpose::ALL.map(Purpose::name))
-        .map(move |name| find(name).expect("clap lets no other through"))
-}
+/// What a machine is used for.
+pub(super) const USES: Names<Purpose> = &[
+    (Purpose::SharedHost, Purpose::SharedHost.name(), "Programs of several people, no guests"),
+    (Purpose::OwnPrograms, Purpose::OwnPrograms.name(), "Programs that are all trusted, no guests"),
+    (Purpose::VmHost, Purpose::VmHost.name(), "Guests of others; programs of the host are trusted"),
+];
 
 /// Prints the table of vectors, or the words for a use.
 pub(super) fn vectors(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {

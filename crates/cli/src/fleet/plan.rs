@@ -109,7 +109,6 @@ fn parse_arms(text: &str) -> Result<Arms, String> {
 
 /// Prints the plan.
 pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(!global.json, "fleet plan prints what the engine reads, and no JSON; leave out --json");
     anyhow::ensure!(
         arguments.drop.is_absolute(),
         "--drop {} is relative, and every node would mean another place; give an absolute path",
