@@ -24,7 +24,7 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = folder.path().join("sidestep");
-        fs::copy(env!("CARGO_BIN_EXE_sidestep"), &program).expect("a copy where the other user may run it");
+        crate::two_users::copy_program(&program);
         if host::live::effective_root() {
             chown(folder.path(), Some(OTHER), Some(OTHER)).expect("root may");
         }

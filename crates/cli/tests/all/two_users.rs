@@ -16,6 +16,13 @@ struct Bench {
     folder: tempfile::TempDir,
 }
 
+/// Copies the program to where the other user may run it. Another process does so: a file that this one had open to write cannot be
+/// started while a test beside it forks (ETXTBSY).
+pub(crate) fn copy_program(to: &Path) {
+    let copied = Command::new("cp").args([Path::new(PROGRAM), to]).status().expect("cp can be started");
+    assert!(copied.success(), "cp: {copied}");
+}
+
 impl Bench {
     /// A recorded machine in a folder that both may enter; `None`, and a word, without root.
     fn new() -> Option<Self> {
@@ -162,7 +169,7 @@ fn a_journal_of_root_goes_on_and_is_not_read_by_another_user() {
     let (code, said) = bench.root(&["toggles", "set", "numa-balancing=off"], &[]);
     assert_eq!(code, Some(0), "{said}");
     let program = bench.path("sidestep");
-    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    copy_program(&program);
     for words in COMMANDS {
         let (code, said) = bench.run(OTHER, &program, words, &[]);
         assert!(!said.contains("nothing is switched"), "{words:?}: {said}");
@@ -181,7 +188,7 @@ fn a_journal_of_root_goes_on_and_is_not_read_by_another_user() {
 fn another_user_has_a_state_folder_of_his_own() {
     let Some(bench) = Bench::new() else { return };
     let (program, own) = (bench.path("sidestep"), bench.path("own"));
-    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    copy_program(&program);
     fs::create_dir(&own).expect("a folder");
     bench.give_away("own");
     let mut command = Command::new(&program);
@@ -412,7 +419,7 @@ fn what_another_user_could_have_kept_is_neither_read_nor_replaced() {
 fn a_relative_state_home_counts_for_no_command() {
     let Some(bench) = Bench::new() else { return };
     let (program, home) = (bench.path("sidestep"), bench.path("home"));
-    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    copy_program(&program);
     fs::create_dir(&home).expect("a folder");
     bench.give_away("home");
     for words in [&["history"][..], &["ab", "--status"], &["toggles", "status"], &["bill", "--resume"]] {
