@@ -16,6 +16,7 @@ mod equality;
 mod estimate;
 mod factor_scan;
 mod factorial;
+mod grouped;
 mod groups;
 mod guard;
 mod interval;
@@ -49,6 +50,7 @@ pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit
 pub use estimate::{Estimate, Mode};
 pub use factor_scan::{Crossing, Explained, FEWEST_UNITS, peeled};
 pub use factorial::{Cell, Factors, cell_count, mirrored_block};
+pub use grouped::{RunSpread, grouped_level};
 pub use groups::{group_shift, rank_sum_p};
 pub use guard::{Guard, Guarded, guarded_passes};
 pub use interval::Interval;
