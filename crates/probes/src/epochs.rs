@@ -51,6 +51,10 @@ pub fn merge(base: &mut Record, epochs: &Epochs) {
     let parts = epochs.parts.as_slice();
     rows::merge(base, parts);
     let records: Vec<&Record> = parts.iter().map(|part| &part.record).collect();
+    for (index, part) in parts.iter().enumerate() {
+        let samples = part.record.samples.iter().cloned();
+        base.samples.extend(samples.map(|sample| record::QuestionSample { epoch: index + 1, ..sample }));
+    }
     base.plan.entries.iter_mut().for_each(|entry| conclude(entry, &records));
     base.guards = guards(&records);
     for record in &records {

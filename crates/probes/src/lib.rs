@@ -7,6 +7,7 @@
 //! | the run: CPUs, budget, stop, progress, the record that grows | [`session`] |
 //! | the check-up while it measures: its loop, what disturbed it | [`check_up`] |
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
+//! | questions that adjacent windows answer | `questions` |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clock_reads`] |
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
@@ -37,6 +38,7 @@ pub mod memory;
 pub mod plan;
 pub mod probe;
 mod quality;
+mod questions;
 mod rendezvous;
 mod room;
 pub mod sampler;

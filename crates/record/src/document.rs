@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClockCheck, ClockCost, ClockRead, Cores, CpuShare, Finding, FlawEvidence, FlawVerdict, Guards, Levels,
-    Memory, Neighbours, Provenance, Sockets,
+    Memory, Neighbours, Provenance, QuestionAnswer, QuestionSample, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -38,6 +38,12 @@ pub struct Record {
     /// Findings, most important first.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// What the questions of the check-up came to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<QuestionAnswer>,
+    /// What was measured for them alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<QuestionSample>,
     /// The effective hierarchy.
     #[serde(default)]
     pub levels: Levels,

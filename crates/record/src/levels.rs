@@ -21,7 +21,7 @@ pub struct Levels {
     pub walk_ns: Option<f64>,
     /// Interval of `walk_ns`.
     pub walk_interval: Option<Interval>,
-    /// Share by which random access is slower with 4 KiB than with huge pages, at the largest block.
+    /// Share by which random access is slower with base than with huge pages, in the largest block of that question.
     pub huge_page_gain: Option<f64>,
     /// Interval of `huge_page_gain`.
     pub huge_page_interval: Option<Interval>,

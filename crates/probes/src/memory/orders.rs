@@ -33,7 +33,7 @@ const WARM_LOADS_MAX: u64 = 1 << 20;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(1.0), Some(3.0), Some(10.0)],
+    seconds: [None, Some(3.0), Some(10.0)],
     least_s: 1.0,
     epoch_least_s: Some(0.33),
     rank: 130,

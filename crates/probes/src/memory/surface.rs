@@ -32,7 +32,7 @@ const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 
 /// The surface with base pages, in the check-up.
 pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(4.6), Some(11.8), Some(24.0)],
+    seconds: [Some(4.6), Some(9.0), Some(24.0)],
     least_s: 3.0,
     epoch_least_s: Some(1.0),
     rank: 20,
@@ -44,7 +44,7 @@ pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
 
 /// The same with huge pages.
 pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(1.2), Some(11.8), Some(24.0)],
+    seconds: [None, Some(7.0), Some(24.0)],
     least_s: 0.9,
     epoch_least_s: Some(0.3),
     rank: 120,

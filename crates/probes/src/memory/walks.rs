@@ -31,7 +31,7 @@ const VISIT_S: f64 = 0.02;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(1.0), Some(6.0), Some(20.0)],
+    seconds: [None, Some(4.5), Some(20.0)],
     least_s: 0.8,
     epoch_least_s: Some(0.45),
     rank: 110,

@@ -9,12 +9,13 @@ use crate::cores::{atomics, compute, control, sharing, transfer, wake};
 use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
 use crate::probe::{CheckUpProbe, Section};
 use crate::signature::check_up as signatures;
-use crate::{clock_pairs, clock_reads};
+use crate::{clock_pairs, clock_reads, questions};
 
 /// The probes in the order in which they run, but for those that name another: the machine warms up on the control loops;
 /// what disturbs others is last within its section.
 const PROBES: &[&CheckUpProbe] = &[
     &control::PROBE,
+    &questions::PROBE,
     &surface::BASE_PAGES,
     &surface::HUGE_PAGES,
     &surface::LARGE_BLOCKS,

@@ -1,0 +1,86 @@
+//! What the check-up asks of a machine: samples of its contrasts and levels, and the answers.
+
+use machine::{Bytes, CpuId};
+use serde::{Deserialize, Serialize};
+
+/// One repetition of what varies between runs: a fresh mapping, a visit to a pair of CPUs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuestionSample {
+    /// What was asked: `l1`, `l2`, `memory`, `blocks`, `huge-pages`, `cpus-core`, `cpus-memory`.
+    pub question: String,
+    /// CPU that measured; of a pair the one that is compared.
+    pub cpu: CpuId,
+    /// The CPU that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<CpuId>,
+    /// Size of the block that was walked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<Bytes>,
+    /// Size of its pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_bytes: Option<Bytes>,
+    /// Process that measured, counted from 1.
+    #[serde(default)]
+    pub epoch: usize,
+    /// Unit of the values: `core cycles`, `ns`, `ratio`.
+    pub unit: String,
+    /// Median of all windows.
+    pub value: f64,
+    /// Median of the windows in which the control loops had the core alone; absent where there were few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<f64>,
+    /// Median of the windows in which they shared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<f64>,
+    /// Share of windows that had the core alone, 0 to 1.
+    pub alone_share: f64,
+    /// Windows that count, of a contrast pairs of windows.
+    pub windows: usize,
+}
+
+machine::named! {
+    /// What became of a question.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum AnswerVerdict {
+        /// It has an answer, and that is as one would have it.
+        Ok = "OK",
+        /// It has an answer that deserves a look.
+        Warn = "WARN",
+        /// Others took so much that small changes cannot be seen.
+        Noisy = "NOISY",
+        /// The measurement does not decide it.
+        Undetermined = "undetermined",
+        /// It does not arise on this machine.
+        NotApplicable = "not applicable",
+    }
+}
+
+/// What a check-up says to one of its questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuestionAnswer {
+    /// Name of the question, as in docs/check-up.md.
+    pub question: String,
+    /// What became of it.
+    pub verdict: AnswerVerdict,
+    /// The answer in words.
+    pub sentence: String,
+    /// The number behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Lower end of its interval, within which 95 % of further runs are expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Unit of the number.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Why it is not answered, and what would answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
