@@ -52,6 +52,9 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     let mut record = record::decode(&bytes).with_context(cannot_use)?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
     diagnosis::judge(&mut record);
+    if record.answers.is_empty() {
+        record.answers = diagnosis::answers(&record);
+    }
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?

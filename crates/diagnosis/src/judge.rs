@@ -123,8 +123,7 @@ const UNDECIDED: Severity = Severity::Inconclusive;
 type StatementRule = (&'static str, fn(&Record) -> Option<Ruling>);
 
 /// All rules for statements.
-const STATEMENT_RULES: [StatementRule; 7] = [
-    ("a loop that was slowed alone shows no separate core", no_sibling_beside_busy_ports),
+const STATEMENT_RULES: [StatementRule; 6] = [
     ("a loop that was slowed alone contradicts no claimed core", no_claim_beside_busy_ports),
     ("a CPU that had part of a core is not unequal by itself", unequal_beside_busy_ports),
     ("sockets that are alike have no unequal CPUs", unequal_beside_alike_sockets),
@@ -155,15 +154,6 @@ fn had_part_of_a_core(record: &Record, is_meant: impl Fn(CpuId) -> bool) -> Opti
 
 fn is_paired(record: &Record, cpu: CpuId) -> bool {
     record.cores.sharing.iter().any(|pair| pair.a == cpu || pair.b == cpu)
-}
-
-fn no_sibling_beside_busy_ports(record: &Record) -> Option<Ruling> {
-    claimed(record, "hidden-siblings").filter(|finding| finding.severity == Severity::Good)?;
-    let because = had_part_of_a_core(record, |cpu| is_paired(record, cpu))?;
-    Some(Ruling::new(
-        Doubtful::Finding("hidden-siblings", "hidden SMT siblings: undetermined".to_owned()),
-        because,
-    ))
 }
 
 fn no_claim_beside_busy_ports(record: &Record) -> Option<Ruling> {
@@ -500,10 +490,6 @@ mod tests {
     fn each_rule_for_statements_takes_back_what_it_is_for() {
         type Case = (&'static str, Severity, fn(&mut Record));
         let cases: [Case; STATEMENT_RULES.len()] = [
-            ("hidden-siblings", Severity::Good, |record| {
-                record.cores.control = vec![control(0, 1.0), control(1, 0.54)];
-                record.cores.sharing.push(pair());
-            }),
             ("claimed-core-apart", Severity::Notice, |record| {
                 record.cores.control = vec![control(0, 0.6), control(1, 1.0)];
                 record.cores.sharing.push(pair());

@@ -9,6 +9,7 @@ mod clock_remedies;
 mod findings;
 mod judge;
 mod memory;
+mod questions;
 mod socket_gate;
 mod sockets;
 mod surface;
@@ -19,6 +20,7 @@ pub use caches::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 pub use judge::judge;
+pub use questions::answers;
 pub use socket_gate::{GoodMachine, socket_gate};
 pub use sockets::{node_latencies, socket_account};
 
@@ -61,4 +63,5 @@ pub fn diagnose_named(record: &mut Record) {
     record.findings = findings(record);
     judge::statements(record);
     findings::name_steps(record);
+    record.answers = questions::answers(record);
 }

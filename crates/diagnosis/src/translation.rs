@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use machine::{CpuId, TlbKind};
-use record::{ChaseOrder, Levels, Record, TlbLevel, WalkPoint};
+use record::{Levels, Record, TlbLevel, WalkPoint};
 use stats::Interval;
 
-use crate::surface::{LARGEST_BASE_PAGE_BYTES, LINE_BYTES, is_latency, sane};
+use crate::questions::huge_page_gain;
+use crate::surface::{LARGEST_BASE_PAGE_BYTES, sane};
 
 /// Smallest step that is a boundary: half the cheapest second-level TLB hit known (about 4 cycles at 4 GHz).
 const SMALLEST_STEP_NS: f64 = 0.5;
@@ -67,7 +68,7 @@ struct Boundary {
     miss_interval: Interval,
 }
 
-/// Fills in TLB levels, walk cost and huge-page gain.
+/// Fills in TLB levels, the cost of a walk and the gain of huge pages.
 pub(crate) fn describe(record: &Record, levels: &mut Levels) {
     let passes = passes(record);
     if let Some(first) = passes.first() {
@@ -87,7 +88,7 @@ pub(crate) fn describe(record: &Record, levels: &mut Levels) {
             }
         }
     }
-    if let Some((gain, interval)) = huge_page_gain(record) {
+    if let Some((_, gain, interval)) = huge_page_gain(record) {
         levels.huge_page_gain = Some(gain);
         levels.huge_page_interval = Some(interval);
     }
@@ -297,63 +298,4 @@ fn tlb(record: &Record, level: u8, found: &Boundary) -> TlbLevel {
         miss_ns,
         miss_interval: sane(found.miss_interval, miss_ns),
     }
-}
-
-/// Random access to one block in base and in huge pages, on one CPU.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct PagePair {
-    pub(crate) block_bytes: u64,
-    pub(crate) base_ns: f64,
-    pub(crate) base_interval: Interval,
-    pub(crate) huge_ns: f64,
-    pub(crate) huge_interval: Interval,
-}
-
-/// Blocks down to this share of the largest one count as large: in them nearly every load misses what the last TLB holds.
-const LARGE_SHARE: u64 = 2;
-
-/// Of the large blocks that were measured in both the one whose gain is known best.
-pub(crate) fn page_pair(record: &Record) -> Option<PagePair> {
-    type Timed = (f64, Interval);
-    let mut pairs = BTreeMap::<(u64, CpuId), [Option<Timed>; 2]>::new();
-    let mut offer = |block: u64, cpu: CpuId, page: u64, ns: f64, interval: Interval| {
-        if is_latency(ns) {
-            let side = usize::from(page > LARGEST_BASE_PAGE_BYTES);
-            pairs.entry((block, cpu)).or_default()[side] = Some((ns, sane(interval, ns)));
-        }
-    };
-    for cell in record.memory.latency.iter().filter(|cell| cell.stride_bytes.0 == LINE_BYTES) {
-        offer(cell.block_bytes.0, cell.cpu, cell.page_bytes.0, cell.ns, cell.spread.interval);
-    }
-    for order in record.memory.orders.iter().filter(|order| order.order == ChaseOrder::Random) {
-        offer(order.block_bytes.0, order.cpu, order.page_bytes.0, order.ns, order.spread.interval);
-    }
-    let both: Vec<PagePair> = pairs
-        .into_iter()
-        .filter_map(|((block_bytes, _), [base, huge])| {
-            let ((base_ns, base_interval), (huge_ns, huge_interval)) = (base?, huge?);
-            Some(PagePair { block_bytes, base_ns, base_interval, huge_ns, huge_interval })
-        })
-        .collect();
-    let largest = both.last()?.block_bytes;
-    let large = both.into_iter().rev().filter(|pair| pair.block_bytes >= largest / LARGE_SHARE);
-    large.min_by(|a, b| a.relative_width().total_cmp(&b.relative_width()))
-}
-
-impl PagePair {
-    /// How far both intervals reach, as shares of their values.
-    fn relative_width(&self) -> f64 {
-        self.base_interval.half_width() / self.base_ns + self.huge_interval.half_width() / self.huge_ns
-    }
-}
-
-/// By which share base pages are slower than huge ones, in the block of [`page_pair`].
-fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
-    let pair = page_pair(record)?;
-    let interval = Interval {
-        low: pair.base_interval.low / pair.huge_interval.high.max(f64::MIN_POSITIVE) - 1.0,
-        high: pair.base_interval.high / pair.huge_interval.low.max(f64::MIN_POSITIVE) - 1.0,
-    };
-    let gain = pair.base_ns / pair.huge_ns - 1.0;
-    Some((gain, sane(interval, gain)))
 }

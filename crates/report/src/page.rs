@@ -88,11 +88,13 @@ impl Statement {
     }
 }
 
-/// One area at a glance.
+/// One area or question at a glance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) tone: Tone,
-    pub(crate) area: &'static str,
+    /// The verdict in a word.
+    pub(crate) word: &'static str,
+    pub(crate) area: String,
     pub(crate) text: String,
 }
 
@@ -318,7 +320,8 @@ mod tests {
             answer: Statement::new(Tone::Look, "two of nine | are not"),
             status: vec![Status {
                 tone: Tone::Good,
-                area: "clocks",
+                word: "OK",
+                area: "clocks".to_owned(),
                 text: "safe; 26.6 ns a read".to_owned(),
             }],
             sections: vec![Section::new("table", "").with(Block::Table(table))],
@@ -399,7 +402,12 @@ mod tests {
     #[test]
     fn a_first_screen_has_one_line_for_the_subject_and_each_area_and_room_for_what_to_do() {
         let clauses = "2 of 9 are open; the machine is busy; ".repeat(9);
-        let status = |area| Status { tone: Tone::Look, area, text: clauses.clone() };
+        let status = |area: &str| Status {
+            tone: Tone::Look,
+            word: "WARN",
+            area: area.to_owned(),
+            text: clauses.clone(),
+        };
         let page = Page {
             subject: "a machine of many words, ".repeat(9),
             status: ["flaws", "memory", "cores", "clocks", "noise"].map(status).into(),
@@ -412,7 +420,7 @@ mod tests {
         let short = page.terminal(Terminal::default(), false);
         assert!(short.lines().count() <= 22, "{short}");
         assert_eq!(
-            short.matches("look  flaws   2 of 9 are open; the machine is busy; 2 of 9 are open …").count(),
+            short.matches("WARN  flaws   2 of 9 are open; the machine is busy; 2 of 9 are open …").count(),
             1,
             "{short}"
         );

@@ -4,9 +4,9 @@ use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
 
 use super::{Details, finding};
+use crate::questions::huge_page_gain;
 use crate::surface::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
-use crate::translation::page_pair;
-use crate::wording::{measured, percent_within, rounded};
+use crate::wording::{measured, percent_within};
 
 /// Gains below this share are of no practical matter.
 const GAIN_THAT_MATTERS: f64 = 0.05;
@@ -20,69 +20,33 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     walks(record, found);
 }
 
-/// The gain where no block was measured in both page sizes.
-fn no_pair(enabled: Option<&str>) -> Finding {
-    let text = "gain of huge pages: not measured: no block in both page sizes".to_owned();
-    finding(Area::Memory, "huge-page-gain", Severity::Inconclusive, text)
-        .showing([format!(
-            "transparent huge pages: {}",
-            enabled.unwrap_or("unknown (/sys/kernel/mm/transparent_hugepage cannot be read)")
-        )])
-        .fixed_by(match enabled {
-            Some("never") => {
-                "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; then run again"
-                    .to_owned()
-            }
-            _ => "sidestep run --full, on a machine with free memory in one piece".to_owned(),
-        })
-}
-
 fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     let enabled = record.machine.environment.transparent_huge_pages.enabled.as_deref();
-    let (Some(gain), Some(interval)) = (record.levels.huge_page_gain, record.levels.huge_page_interval)
-    else {
-        if !record.memory.latency.is_empty() {
-            found.push(no_pair(enabled));
-        }
-        return;
-    };
-    let Some(pair) = page_pair(record) else { return };
-    let block = rounded(pair.block_bytes as f64);
+    let Some((block, gain, interval)) = huge_page_gain(record) else { return };
     let written = percent_within(gain, interval);
-    let both = format!("{:.0} ns against {:.0} ns in {block}", pair.base_ns, pair.huge_ns);
     let certain = interval.low > GAIN_THAT_MATTERS;
     let (id, severity, text) = match enabled {
         Some(setting @ ("never" | "madvise")) if certain => {
-            let text =
-                format!("transparent huge pages are set to {setting}: random access pays {written}, {both}");
+            let text = format!(
+                "transparent huge pages are set to {setting}: random access in {block} pays {written}"
+            );
             ("thp-off-cost", Severity::Warning, text)
         }
         _ if certain => {
             let text =
-                format!("random access is slower by {written} in base pages than in huge pages: {both}");
+                format!("random access in {block} is slower by {written} in base pages than in huge pages");
             ("huge-page-gain", Severity::Notice, text)
         }
-        // Better than huge pages no base page can be: an interval far below zero is as open as a wide one.
-        _ if interval.high <= GAIN_THAT_MATTERS && interval.low >= -GAIN_THAT_MATTERS => {
-            let text = format!("base pages cost random access next to nothing: {written}, {both}");
+        _ => {
+            let text = format!("base pages cost random access in {block} {written}");
             ("huge-page-gain", Severity::Good, text)
         }
-        _ => {
-            let text = format!("gain of huge pages: undetermined ({written}, {both})");
-            ("huge-page-gain", Severity::Inconclusive, text)
-        }
     };
+    let samples = record.samples.iter().filter(|sample| sample.question == "huge-pages");
     let mut verdict = finding(Area::Memory, id, severity, text).showing([
-        format!(
-            "random chase in {block}: base pages {}, huge pages {}",
-            measured(pair.base_ns, pair.base_interval, "ns"),
-            measured(pair.huge_ns, pair.huge_interval, "ns")
-        ),
+        format!("pairs of adjacent windows on {} pairs of fresh mappings", samples.count()),
         format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
     ]);
-    if severity == Severity::Inconclusive {
-        verdict.remedy = Some("sidestep ab --toggle thp".to_owned());
-    }
     if certain {
         verdict.mechanism = Some(translation_mechanism(record, &mut verdict.evidence));
         verdict.remedy = Some(match enabled {

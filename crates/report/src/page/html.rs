@@ -71,8 +71,8 @@ fn opening(page: &Page) -> String {
     if !page.status.is_empty() {
         html += "<table class=\"status\"><tbody>";
         for one in &page.status {
-            let (class, word) = (one.tone.class(), one.tone.word());
-            let (area, text) = (markup(one.area), markup(&one.text));
+            let (class, word) = (one.tone.class(), one.word);
+            let (area, text) = (markup(&one.area), markup(&one.text));
             let _ = write!(html, "<tr class=\"{class}\"><td>{word}</td><th>{area}</th><td>{text}</td></tr>");
         }
         html += "</tbody></table>\n";

@@ -14,9 +14,7 @@ impl Page {
             parts.push(format!("**{}**", escaped(&self.answer.text)));
         }
         parts.push(list(self.because.iter().map(|one| one.text.as_str())));
-        parts.push(list(
-            self.status.iter().map(|one| format!("{}: {}: {}", one.tone.word(), one.area, one.text)),
-        ));
+        parts.push(list(self.status.iter().map(|one| format!("{}: {}: {}", one.word, one.area, one.text))));
         let is_shown = |section: &&Section| section.has_words() && section.is_shown(is_long);
         for section in self.sections.iter().filter(is_shown) {
             if !section.title.is_empty() {

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Block, Cell, Column, Depth, Kind, Page, Row, Section, Statement, Status, Table, Tone};
+use super::{Block, Cell, Column, Depth, Kind, Page, Row, Section, Statement, Table, Tone};
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, bar, wrap};
 
@@ -48,17 +48,6 @@ impl Tone {
             Self::Plain | Self::Good | Self::Faint => "",
         }
     }
-
-    /// The word of a status.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Look => "look",
-            Self::Doubt => "unknown",
-            Self::Plain => "",
-            Self::Faint => "-",
-        }
-    }
 }
 
 impl Page {
@@ -101,13 +90,14 @@ impl Page {
         if !self.status.is_empty() {
             paper.blank();
         }
-        let columns =
-            |text: fn(&Status) -> &str| self.status.iter().map(|one| text(one).width()).max().unwrap_or(0);
-        let [words, areas] = [columns(|one| one.tone.word()), columns(|one| one.area)];
-        for one in &self.status {
-            let prefix = format!("{:<words$}  {:<areas$}  ", one.tone.word(), one.area);
+        // The name of a question of a document from elsewhere may be anything.
+        let areas: Vec<String> = self.status.iter().map(|one| plain(&one.area)).collect();
+        let words = self.status.iter().map(|one| one.word.width()).max().unwrap_or(0);
+        let widest = areas.iter().map(|area| area.width()).max().unwrap_or(0);
+        for (one, area) in self.status.iter().zip(areas) {
+            let prefix = format!("{:<words$}  {area:<widest$}  ", one.word);
             let text = plain(&one.text);
-            let room = paper.layout_columns().max(LINE_COLUMNS) - prefix.width();
+            let room = paper.layout_columns().max(LINE_COLUMNS).saturating_sub(prefix.width());
             let shown = if is_long { text } else { first_clauses(&text, room) };
             paper.wrapped_inked(one.tone.ink(), &prefix, &shown);
         }

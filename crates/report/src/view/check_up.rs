@@ -1,4 +1,4 @@
-//! The check-up: five areas at a glance, the levels of memory, what to do; behind it all that was measured, in chapters, with figures
+//! The check-up: its questions at a glance, the levels of memory, what to do; behind it all that was measured, in chapters, with figures
 //! where a page can show them.
 
 mod conditions;
@@ -45,7 +45,7 @@ pub fn check_up_page(record: &Record, path: Option<&str>, account: Option<&Socke
         answer = Statement::plain(subject);
         subject = format!("! planted: {planted}");
     }
-    let status = glance::areas(record);
+    let status = glance::questions(record);
     if status.is_empty() && answer.text.is_empty() {
         answer = Statement::doubt("not measured: this record holds no results");
     }

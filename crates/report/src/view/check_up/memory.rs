@@ -3,11 +3,10 @@
 use machine::Bytes;
 use record::{Level, Levels, Record, Scope, StreamResult};
 use stats::Order;
-use stats::text::percent_within;
 
 use crate::naming;
 use crate::number::{self, gigabytes};
-use crate::page::{Cell, Section, Statement, Table};
+use crate::page::{Cell, Section, Table};
 use crate::view::cells::{loaded, margined, measured};
 
 /// Levels on a first screen: three caches and memory.
@@ -21,11 +20,6 @@ const CPU_ROWS: usize = 6;
 pub(super) fn levels(record: &Record) -> Option<Section> {
     let levels = &record.levels.caches;
     let rows = with_claimed(record);
-    let largest_ns = levels.iter().map(|level| level.ns).filter_map(number::positive).fold(1.0, f64::max);
-    // The bar is logarithmic; it begins below one nanosecond, as no first-level cache answers much faster.
-    let share = |level: &Level| {
-        number::positive(level.ns).map_or(0.0, |ns| (ns * 1.25).ln() / (largest_ns * 1.25).ln())
-    };
     // Memory has no size of that kind; of a cache it could not be determined.
     let found = |row: &ShownLevel| match row.found.and_then(|level| level.size_bytes) {
         Some(bytes) => Cell::size(bytes),
@@ -46,7 +40,6 @@ pub(super) fn levels(record: &Record) -> Option<Section> {
         })
         .number(("cycles", 2), |row| row.found?.core_cycles.map(Cell::short))
         .number(("read", "GB/s", 1), |row| read(row.found?))
-        .bar(|row| Cell::Share(row.found.map_or(0.0, share)))
         .first(LEVELS_FIRST)
         .table();
     // No latency means anything without what it was measured in; caches are measured alike.
@@ -118,16 +111,8 @@ fn translation(levels: &Levels) -> Option<Section> {
         .number(("claimed", 1), |row| row.2)
         .number(("a miss adds", "ns"), |row| row.3.clone())
         .legend("entries: by timing alone; claimed: by CPUID");
-    let gain =
-        huge_page_gain(levels).map(|gain| format!("added time of random access without huge pages: {gain}"));
-    let section = Section::new("translation", "Address translation").stating(gain.map(Statement::plain));
+    let section = Section::new("translation", "Address translation");
     if table.rows.is_empty() { section.filled() } else { Some(section.table(table)) }
-}
-
-/// What random access takes more without huge pages: `42 % [32, 57]`.
-pub(super) fn huge_page_gain(levels: &Levels) -> Option<String> {
-    let gain = levels.huge_page_gain?;
-    Some(levels.huge_page_interval.map_or_else(|| number::percent(gain), |ends| percent_within(gain, ends)))
 }
 
 /// What was found and is not believed first: what was not found may be looked up.

@@ -13,8 +13,8 @@ pub(crate) use sockets_part::{of_clusters, of_known, of_latencies, of_one_node};
 
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{
-    Area, ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance, Quality,
-    Record, Severity, Spread, Step, TlbLevel,
+    AnswerVerdict, Area, ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance,
+    Quality, QuestionAnswer, Record, Severity, Spread, Step, TlbLevel,
 };
 use stats::Interval;
 
@@ -75,6 +75,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
         plan: plan(),
         guards: guards(),
         findings: findings(),
+        answers: answers(),
         levels: levels(),
         clocks: clocks(),
         clock_check: (cpu_count > 1).then(|| clock_part::check(cpu_count)),
@@ -144,6 +145,27 @@ fn finding(area: Area, id: &str, severity: Severity, text: &str) -> Finding {
         steps: Vec::new(),
         source: None,
     }
+}
+
+fn answers() -> Vec<QuestionAnswer> {
+    let answer = |question: &str, verdict, sentence: &str| QuestionAnswer {
+        question: question.to_owned(),
+        verdict,
+        sentence: sentence.to_owned(),
+        value: None,
+        low: None,
+        high: None,
+        unit: String::new(),
+        reason: None,
+    };
+    vec![
+        answer("noise", AnswerVerdict::Noisy, "CPU 1 had 73 % of its core; stolen 1.3 %, other programs 4 %"),
+        answer("l1", AnswerVerdict::Ok, "5.00 cycles; 32 KiB claimed, as found"),
+        answer("l3", AnswerVerdict::Warn, "3.4 MiB [2.8 MiB, 4 MiB] usable; 32 MiB claimed"),
+        answer("memory", AnswerVerdict::Ok, "124 ns [119, 130] at random in 1 GiB, 2 MiB pages"),
+        answer("huge pages", AnswerVerdict::Undetermined, "undetermined: too little time for one sample"),
+        answer("siblings", AnswerVerdict::NotApplicable, "not applicable: one CPU"),
+    ]
 }
 
 fn step(purpose: &str, command: &str) -> Step {

@@ -1,0 +1,166 @@
+//! The questions of a check-up: what each asks, and what a record answers to it.
+//!
+//! A number is a statement about further runs: its interval is made of what varies between them, which are epochs, and of what is known of
+//! such quantities on unchanged machines. No rule over a whole run withholds an answer: little quiet time widens it.
+
+mod last_cache;
+mod rows;
+mod sampled;
+
+use machine::CpuId;
+use record::{AnswerVerdict, QuestionAnswer, QuestionSample, Record};
+use stats::{Interval, RunSpread, grouped_level};
+
+pub(crate) use self::sampled::huge_page_gain;
+
+/// One question: its name in records, and how a record answers it; `None` where the record has nothing of it and was not to.
+struct Question {
+    name: &'static str,
+    /// The probes of the plan that it rests on.
+    probes: &'static [&'static str],
+    answer: fn(&Record) -> Outcome,
+}
+
+/// In the order of the first screen.
+const QUESTIONS: [Question; 12] = [
+    Question { name: "noise", probes: &["control", "questions"], answer: rows::noise },
+    Question { name: "l1", probes: &["questions"], answer: |record| sampled::cache(record, "l1", 1) },
+    Question { name: "l2", probes: &["questions"], answer: |record| sampled::cache(record, "l2", 2) },
+    Question { name: "l3", probes: &["questions"], answer: last_cache::usable },
+    Question { name: "memory", probes: &["questions"], answer: sampled::memory },
+    Question { name: "bandwidth", probes: &["stream"], answer: rows::bandwidth },
+    Question { name: "huge pages", probes: &["questions"], answer: sampled::huge_pages },
+    Question { name: "CPUs", probes: &["questions"], answer: sampled::cpus },
+    Question { name: "siblings", probes: &["sharing"], answer: rows::siblings },
+    Question { name: "wake-up", probes: &["transfer", "wake"], answer: rows::waking },
+    Question { name: "clocks", probes: &["clock-pairs"], answer: rows::clocks },
+    Question { name: "clock read", probes: &["clock-reads"], answer: rows::clock_read },
+];
+
+/// What a question comes to.
+struct Outcome {
+    verdict: AnswerVerdict,
+    sentence: String,
+    number: Option<(f64, Interval, &'static str)>,
+    reason: Option<String>,
+}
+
+impl Outcome {
+    /// An answer with nothing to look at.
+    fn ok(sentence: impl Into<String>) -> Self {
+        Self { verdict: AnswerVerdict::Ok, sentence: sentence.into(), number: None, reason: None }
+    }
+
+    /// The same, where it deserves a look if so.
+    fn warning_if(self, deserves_a_look: bool) -> Self {
+        if deserves_a_look { Self { verdict: AnswerVerdict::Warn, ..self } } else { self }
+    }
+
+    /// The same with the number behind it.
+    fn of(self, value: f64, interval: Interval, unit: &'static str) -> Self {
+        Self { number: Some((value, interval, unit)), ..self }
+    }
+
+    /// The measurement does not decide: why, and what would.
+    fn undetermined(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        let sentence = format!("undetermined: {reason}");
+        Self { verdict: AnswerVerdict::Undetermined, sentence, number: None, reason: Some(reason) }
+    }
+
+    /// It does not arise here.
+    fn not_applicable(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        let sentence = format!("not applicable: {reason}");
+        Self { verdict: AnswerVerdict::NotApplicable, sentence, number: None, reason: Some(reason) }
+    }
+}
+
+/// The answers of a record: of a check-up to all questions whose probes were planned, of another to none.
+pub fn answers(record: &Record) -> Vec<QuestionAnswer> {
+    let is_planned = |question: &&Question| {
+        let planned = record.plan.entries.iter().filter(|entry| entry.planned_s > 0.0);
+        let mut names = planned.map(|entry| entry.probe.as_str());
+        names.any(|name| question.probes.contains(&name))
+    };
+    let answered = QUESTIONS.iter().filter(is_planned).map(|question| {
+        let outcome = (question.answer)(record);
+        let finite = outcome.number.filter(|(value, interval, _)| {
+            [*value, interval.low, interval.high].iter().all(|number| number.is_finite())
+        });
+        QuestionAnswer {
+            question: question.name.to_owned(),
+            verdict: outcome.verdict,
+            sentence: outcome.sentence,
+            value: finite.map(|(value, ..)| value),
+            low: finite.map(|(_, interval, _)| interval.low),
+            high: finite.map(|(_, interval, _)| interval.high),
+            unit: finite.map_or("", |(.., unit)| unit).to_owned(),
+            reason: outcome.reason,
+        }
+    });
+    answered.collect()
+}
+
+/// What a sample is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// All windows.
+    Any,
+    /// Those that had the core alone, of samples that mostly had; all where there is none.
+    Alone,
+}
+
+/// Share of the windows of a sample that a statement about hardware rests on.
+const MOSTLY_ALONE: f64 = 0.5;
+
+/// The level of samples with its interval, epoch by epoch; `None` without any.
+fn level<'r>(
+    samples: impl IntoIterator<Item = &'r QuestionSample>,
+    state: State,
+    known: RunSpread,
+) -> Option<(f64, Interval)> {
+    let samples: Vec<&QuestionSample> = samples.into_iter().collect();
+    let is_alone = |sample: &QuestionSample| state == State::Any || sample.alone_share >= MOSTLY_ALONE;
+    let any_alone = samples.iter().any(|sample| is_alone(sample));
+    let mut epochs: Vec<(usize, Vec<f64>)> = Vec::new();
+    for sample in samples.into_iter().filter(|sample| !any_alone || is_alone(sample)) {
+        let value = if state == State::Alone { sample.alone.unwrap_or(sample.value) } else { sample.value };
+        if !(value.is_finite() && value > 0.0) {
+            continue;
+        }
+        match epochs.iter_mut().find(|(epoch, _)| *epoch == sample.epoch) {
+            Some((_, values)) => values.push(value.ln()),
+            None => epochs.push((sample.epoch, vec![value.ln()])),
+        }
+    }
+    let groups: Vec<Vec<f64>> = epochs.into_iter().map(|(_, values)| values).collect();
+    grouped_level(&groups, known).map(|(level, interval)| (level.exp(), interval.map(f64::exp)))
+}
+
+/// The samples of a question.
+fn samples<'r>(record: &'r Record, question: &'r str) -> impl Iterator<Item = &'r QuestionSample> + Clone {
+    record.samples.iter().filter(move |sample| sample.question == question)
+}
+
+/// The other CPUs of contrasts, ascending.
+fn compared(record: &Record) -> Vec<CpuId> {
+    let mut cpus: Vec<CpuId> =
+        record.samples.iter().filter(|sample| sample.against.is_some()).map(|sample| sample.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// What a record says of its probes where it has no sample: that it had no time, or why it failed.
+fn nothing_measured(record: &Record) -> Outcome {
+    let entry = record.plan.entries.iter().find(|entry| entry.probe == "questions");
+    let reason = match entry.map(|entry| &entry.outcome) {
+        Some(record::PlanOutcome::Failed(why)) => why.clone(),
+        _ => "too little time for one sample; give more with --budget".to_owned(),
+    };
+    Outcome::undetermined(reason)
+}
+
+#[cfg(test)]
+mod tests;
