@@ -51,7 +51,13 @@ pub(super) fn usable(record: &Record) -> Outcome {
     let smallest = claims(2).map_or(0, |second| second.0 * BEYOND_SECOND);
     let reads = reads(record, smallest);
     if reads.len() < FEWEST_BLOCKS {
-        return nothing_measured(record);
+        let is_laid = samples(record, "blocks").next().is_some();
+        let has_huge = samples(record, "blocks").any(|sample| is_huge(&sample));
+        return if is_laid && !has_huge {
+            Outcome::undetermined("without huge pages translation hides where it ends")
+        } else {
+            nothing_measured(record)
+        };
     }
     let claimed = claims(3);
     let (first, last) = (reads[0].0, reads[reads.len() - 1].0);
@@ -94,14 +100,17 @@ pub(super) fn usable(record: &Record) -> Outcome {
 /// Times by block from this size on, ascending: medians over epochs of reads in huge pages.
 fn reads(record: &Record, smallest: u64) -> Vec<Read> {
     let mut by_block: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let huge = |sample: &&QuestionSample| sample.page_bytes.is_some_and(|page| page.0 >= HUGE_PAGE);
-    for sample in samples(record, "blocks").chain(samples(record, "memory")).filter(huge) {
+    for sample in samples(record, "blocks").chain(samples(record, "memory")).filter(is_huge) {
         if let Some(block) = sample.block_bytes.filter(|block| block.0 >= smallest) {
             by_block.entry(block.0).or_default().push(sample.value);
         }
     }
     let median = |(block, times): (u64, Vec<f64>)| Some((block as f64, stats::median(&times)?));
     by_block.into_iter().filter_map(median).filter(|(_, ns)| ns.is_finite() && *ns > 0.0).collect()
+}
+
+fn is_huge(sample: &&QuestionSample) -> bool {
+    sample.page_bytes.is_some_and(|page| page.0 >= HUGE_PAGE)
 }
 
 /// Smallest page that keeps translation out of the times.

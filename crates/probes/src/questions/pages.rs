@@ -31,9 +31,11 @@ const LEAST_SHARE: f64 = 0.9;
 pub(super) fn gain(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<(), MemoryError> {
     let is_short = until.saturating_duration_since(Instant::now()) < SHORT_OF_TIME;
     let asked = if is_short { &BLOCKS[1..] } else { &BLOCKS[..] };
-    let mut blocks: Vec<Bytes> = asked.iter().map(|block| largest_block(&bench.machine, *block)).collect();
+    // Two mappings of a pair, and as much again that is kept, have the room of one block.
+    let room = Bytes(largest_block(&bench.machine, Bytes(4 * BLOCKS[0].0)).0 / 4);
+    let mut blocks: Vec<Bytes> = asked.iter().map(|block| room.min(*block)).collect();
     blocks.dedup();
-    let kept_bytes = largest_block(&bench.machine, KEPT).0 as usize;
+    let kept_bytes = KEPT.0.min(2 * room.0) as usize;
     let mut kept: VecDeque<Mapping> = VecDeque::new();
     while !bench.is_over(until) {
         for block in &blocks {
