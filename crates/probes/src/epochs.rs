@@ -67,27 +67,12 @@ pub fn merge(base: &mut Record, epochs: &Epochs) {
         }
     }
     base.clock_check = records.iter().rev().find_map(|record| record.clock_check.clone());
-    last_with_raw(base, parts);
-}
-
-/// Cost of clocks and sockets, whose rows point to raw series.
-fn last_with_raw(base: &mut Record, parts: &[Part]) {
     base.clock_cost = parts.iter().rev().find_map(|part| {
         let mut cost = part.record.clock_cost.clone()?;
         cost.reads.iter_mut().for_each(|read| part.move_raw(&mut read.spread.raw));
         Some(cost)
     });
-    base.sockets = parts.iter().rev().find_map(|part| {
-        let mut sockets = part.record.sockets.clone()?;
-        let latency = sockets.latency.iter_mut().map(|row| &mut row.spread);
-        let bandwidth = sockets.bandwidth.iter_mut().map(|row| &mut row.spread);
-        let scaling = sockets.scaling.iter_mut().map(|row| &mut row.spread);
-        let loaded = sockets.loaded.iter_mut().map(|row| &mut row.point.spread);
-        let transfer = sockets.line_transfer.iter_mut().map(|row| &mut row.spread);
-        let all = latency.chain(bandwidth).chain(scaling).chain(loaded).chain(transfer);
-        all.for_each(|spread| part.move_raw(&mut spread.raw));
-        Some(sockets)
-    });
+    rows::take_sockets(base, parts);
 }
 
 impl Part {

@@ -81,6 +81,17 @@ pub enum Scope {
     Machine,
 }
 
+impl Scope {
+    /// As documents write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Node => "node",
+            Self::Machine => "machine",
+        }
+    }
+}
+
 /// STREAM on one CPU, one node or the machine. A block is all bytes of all arrays and threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -169,6 +180,17 @@ pub enum ChaseOrder {
     PageConfined,
     /// Random in the whole block.
     Random,
+}
+
+impl ChaseOrder {
+    /// As documents write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::PageConfined => "page_confined",
+            Self::Random => "random",
+        }
+    }
 }
 
 /// Latency of one block in one order.
