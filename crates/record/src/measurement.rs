@@ -138,6 +138,16 @@ impl<'r> Measurement<'r> {
     }
 }
 
+/// An instruction set as readers write it: `AVX-512`, `scalar FPU`.
+pub fn isa_words(isa: &str) -> String {
+    match isa {
+        "avx512" => "AVX-512".to_owned(),
+        "scalar_f64" => "scalar FPU".to_owned(),
+        "scalar_u64" => "scalar ALU".to_owned(),
+        other => other.to_uppercase(),
+    }
+}
+
 /// All numbers of a record: of memory, then of cores and clocks, then of sockets, each section in the order of its lists.
 pub fn measurements(record: &Record) -> Vec<Measurement<'_>> {
     let mut all = Collector { record, levels: record.memory.block_levels(), found: Vec::new() };

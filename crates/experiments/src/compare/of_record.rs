@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use machine::CpuId;
-use record::{LabelValue, Measurement, Place, Quality, Record, Scope, measurements, metric};
+use record::{LabelValue, Measurement, Place, Quality, Record, Scope, isa_words, measurements, metric};
 use stats::RowClass;
 
 use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, facts};
@@ -137,10 +137,8 @@ fn words(label: &str, one: &Measurement<'_>) -> Cow<'static, str> {
     }
     let text = value.to_string();
     match (label, text.as_str()) {
-        ("isa", "avx512") => "AVX-512".into(),
-        ("isa", "scalar_f64") => "scalar FPU".into(),
-        ("isa", "scalar_u64") => "scalar ALU".into(),
-        ("isa" | "ISA", _) => text.to_uppercase().into(),
+        ("isa", isa) => isa_words(isa).into(),
+        ("ISA", _) => text.to_uppercase().into(),
         ("store", "non_temporal") => " nt".into(),
         ("store", _) => "".into(),
         ("scope", "cpu") => "one CPU".into(),
