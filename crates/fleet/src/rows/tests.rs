@@ -182,3 +182,15 @@ fn tests_for_silent_data_corruption_are_states_and_test_images_are_settings() {
         vec![FieldScan { status: "fail".to_owned(), image_version, ..FieldScan::default() }];
     assert_eq!(states(&record), ["Sdc known-answers wrong", "Sdc ifs/0 fail", "Setting ifs/0/image 0x4b"]);
 }
+
+#[test]
+fn a_row_of_schema_1_has_its_labels_in_its_metric_and_is_still_read() {
+    let old = r#"{"node":"n1","run_id":"r","started_utc":"","tool_version":"0.1.0","kernel_set_version":1,"preset":"quick",
+        "experiment":"check-up","metric":"latency/block=64/stride=64/page=4096","family":"memory latency","cpu":"0",
+        "unit":"ns","higher_is_better":false,"n":40,"estimate":89.5,"quality":"converged","partial":false}"#;
+    let row: MetricRow = serde_json::from_str(old).expect("a row");
+    assert_eq!(key(&row), "latency/block=64/stride=64/page=4096 cpu 0");
+    let labels = "block_bytes=64,stride_bytes=64".to_owned();
+    let new = MetricRow { metric: "memory_latency_ns".to_owned(), labels, mem_node: Some(1), ..row };
+    assert_eq!(key(&new), "memory_latency_ns{block_bytes=64,stride_bytes=64} cpu 0 node 1");
+}
