@@ -7,7 +7,7 @@ pub mod metric;
 mod rows;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use machine::{Bytes, CpuId, CpuSet, NodeId};
 use stats::{Interval, RowClass};
@@ -133,8 +133,12 @@ impl<'r> Measurement<'r> {
 
     /// Its labels as text: `block_bytes=1048576,stride_bytes=64`.
     pub fn label_text(&self) -> String {
-        let labels = self.parameters[..self.labels].iter();
-        labels.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+        let mut text = String::new();
+        for (name, value) in &self.parameters[..self.labels] {
+            let comma = if text.is_empty() { "" } else { "," };
+            let _ = write!(text, "{comma}{name}={value}");
+        }
+        text
     }
 }
 

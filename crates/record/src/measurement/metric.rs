@@ -80,7 +80,11 @@ macro_rules! metrics {
     };
 }
 
-use RowClass::*;
+use RowClass::{
+    Arithmetic, CacheBandwidth, ClockReads, CoreClock, CoreLatency, LineTransfer, LoadedLatency,
+    MemoryBandwidth, MemoryLatency, PageWalks, SharedCacheBandwidth, SharedCacheLatency, Sharing, Stream,
+    Waking,
+};
 
 metrics! {
     STREAM = "stream_bytes_per_s", BYTES_PER_S, [Stream; 3], "STREAM on a CPU, a node, all CPUs",
