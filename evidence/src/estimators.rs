@@ -115,7 +115,7 @@ fn text(table: &Table) -> String {
         "| class | quantile from the undisturbed end | rows | best | median | mean | one epoch |".to_owned(),
         "|---|---|---|---|---|---|---|".to_owned(),
     ];
-    for estimator in TABLE {
+    for estimator in &TABLE {
         for percent in PERCENTS {
             let Some(rows) = table.get(&(estimator.prefix, percent)) else { continue };
             let cell = |join: Join| {

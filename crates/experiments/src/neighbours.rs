@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{CpuShare, EpochCost, HistoryEntry, HostRank, LatencyCell, Neighbours, Record, Spread};
+use record::{
+    CpuShare, EpochCost, HistoryEntry, HostRank, Measurement, Neighbours, Record, measurements, metric,
+};
 use stats::{RowClass, SMALLEST_SPREAD, mean, median, next_run_reach};
 
 use crate::history;
@@ -57,19 +59,14 @@ fn costs(record: &Record) -> Vec<EpochCost> {
     if count < 2 {
         return Vec::new();
     }
+    let numbers = measurements(record);
+    // Of latency what a level is known of: the surface.
+    let is_watched = |one: &&Measurement<'_>| {
+        one.metric == &metric::LATENCY && one.level.is_some()
+            || [&metric::MULTIPLY, &metric::STREAM].contains(&one.metric)
+    };
     let of = |class: RowClass| -> Vec<Vec<f64>> {
-        let at = |level: &'static str| move |cell: &&LatencyCell| cell.level.as_deref() == Some(level);
-        let latency = |level| -> Vec<Vec<f64>> {
-            record.memory.latency.iter().filter(at(level)).map(|cell| by_epoch(&cell.spread, false)).collect()
-        };
-        match class {
-            RowClass::CoreClock => {
-                record.cores.control.iter().map(|control| by_epoch(&control.spread, false)).collect()
-            }
-            RowClass::SharedCacheLatency => latency("L3"),
-            RowClass::MemoryLatency => latency("memory"),
-            _ => record.memory.stream.iter().map(|stream| by_epoch(&stream.spread, true)).collect(),
-        }
+        numbers.iter().filter(is_watched).filter(|one| one.class() == class).map(by_epoch).collect()
     };
     let cost = |(class, limit): (RowClass, f64)| {
         // Only rows that every epoch has: their values stand in the order of the epochs.
@@ -84,9 +81,9 @@ fn costs(record: &Record) -> Vec<EpochCost> {
 }
 
 /// Logarithms of a row's costs by epoch, about their mean; empty for a row with a value that has none.
-fn by_epoch(spread: &Spread, is_rate: bool) -> Vec<f64> {
-    let sign = if is_rate { -1.0 } else { 1.0 };
-    let logs: Vec<f64> = spread.epochs.iter().map(|value| sign * value.ln()).collect();
+fn by_epoch(one: &Measurement<'_>) -> Vec<f64> {
+    let logs: Vec<f64> =
+        one.spread.epochs.iter().map(|value| one.metric.unit.better.cost(value.ln())).collect();
     if !logs.iter().all(|log| log.is_finite()) {
         return Vec::new();
     }

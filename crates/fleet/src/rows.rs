@@ -15,7 +15,6 @@ use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Reco
 
 use crate::node::run_id;
 pub use form::RowForm;
-pub use metrics::Measured;
 pub(crate) use metrics::{key, worse_log};
 pub use names::Names;
 
@@ -42,14 +41,29 @@ pub struct Flattened {
     pub node: NodeRow,
     /// Verdicts, clock pairs, settings.
     pub states: Vec<StateRow>,
-    /// Numbers, no two of them of one metric, CPUs and memory.
-    pub numbers: Vec<Measured>,
+    /// Numbers, no two of them of one metric, labels, CPUs and memory; without what all of the run have alike.
+    pub numbers: Vec<MetricRow>,
 }
 
 impl Flattened {
     /// A row for each number, with what all of the run have alike.
     pub fn metrics(&self) -> impl Iterator<Item = MetricRow> + '_ {
-        self.numbers.iter().map(|number| number.row(&self.node))
+        let run = &self.node;
+        self.numbers.iter().map(|number| MetricRow {
+            node: run.node.clone(),
+            run_id: run.run_id.clone(),
+            started_utc: run.started_utc.clone(),
+            boot_id: run.boot_id.clone(),
+            tool_version: run.tool_version.clone(),
+            kernel_set_version: run.kernel_set_version,
+            preset: run.preset.clone(),
+            experiment: run.experiment.clone(),
+            arm: run.arm.clone(),
+            others_share: run.others_share,
+            steal_share: run.steal_share,
+            partial: run.partial.is_some(),
+            ..number.clone()
+        })
     }
 }
 

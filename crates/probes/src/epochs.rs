@@ -58,11 +58,7 @@ pub fn merge(base: &mut Record, epochs: &Epochs) {
     base.plan.entries.iter_mut().for_each(|entry| conclude(entry, &records));
     base.guards = guards(&records);
     for record in &records {
-        for line in &record.provenance.without {
-            if !base.provenance.without.contains(line) {
-                base.provenance.without.push(line.clone());
-            }
-        }
+        add_new(&mut base.provenance.without, &record.provenance.without);
         let (Some(evidence), Some(own)) = (&mut base.flaw_evidence, &record.flaw_evidence) else { continue };
         for (quantity, reading) in &own.timing {
             if matches!(reading, Reading::Is(_)) || !evidence.timing.contains_key(quantity) {
@@ -71,27 +67,12 @@ pub fn merge(base: &mut Record, epochs: &Epochs) {
         }
     }
     base.clock_check = records.iter().rev().find_map(|record| record.clock_check.clone());
-    last_with_raw(base, parts);
-}
-
-/// Cost of clocks and sockets, whose rows point to raw series.
-fn last_with_raw(base: &mut Record, parts: &[Part]) {
     base.clock_cost = parts.iter().rev().find_map(|part| {
         let mut cost = part.record.clock_cost.clone()?;
         cost.reads.iter_mut().for_each(|read| part.move_raw(&mut read.spread.raw));
         Some(cost)
     });
-    base.sockets = parts.iter().rev().find_map(|part| {
-        let mut sockets = part.record.sockets.clone()?;
-        let latency = sockets.latency.iter_mut().map(|row| &mut row.spread);
-        let bandwidth = sockets.bandwidth.iter_mut().map(|row| &mut row.spread);
-        let scaling = sockets.scaling.iter_mut().map(|row| &mut row.spread);
-        let loaded = sockets.loaded.iter_mut().map(|row| &mut row.point.spread);
-        let transfer = sockets.line_transfer.iter_mut().map(|row| &mut row.spread);
-        let all = latency.chain(bandwidth).chain(scaling).chain(loaded).chain(transfer);
-        all.for_each(|spread| part.move_raw(&mut spread.raw));
-        Some(sockets)
-    });
+    rows::take_sockets(base, parts);
 }
 
 impl Part {
@@ -135,6 +116,15 @@ fn append(series: &mut RawSeries, more: &RawSeries) {
     series.visits.extend(more.visits.iter().cloned());
 }
 
+/// Adds the lines that are not there yet.
+fn add_new(lines: &mut Vec<String>, more: &[String]) {
+    for line in more {
+        if !lines.contains(line) {
+            lines.push(line.clone());
+        }
+    }
+}
+
 /// What became of a probe in all epochs: done if any did it, and then a line for each that did not.
 fn conclude(entry: &mut PlanEntry, epochs: &[&Record]) {
     let of_epoch =
@@ -155,11 +145,7 @@ fn conclude(entry: &mut PlanEntry, epochs: &[&Record]) {
     let Some((_, best)) = seen.iter().min_by_key(|(_, own)| rank(&own.outcome)) else { return };
     entry.outcome = best.outcome.clone();
     for (index, own) in &seen {
-        for line in &own.reduced {
-            if !entry.reduced.contains(line) {
-                entry.reduced.push(line.clone());
-            }
-        }
+        add_new(&mut entry.reduced, &own.reduced);
         if let (
             PlanOutcome::Done | PlanOutcome::Cut(_),
             PlanOutcome::Failed(why) | PlanOutcome::Dropped(why),
@@ -201,11 +187,7 @@ fn guards(epochs: &[&Record]) -> Guards {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),
         };
-        for doubt in &guards.doubts {
-            if !all.doubts.contains(doubt) {
-                all.doubts.push(doubt.clone());
-            }
-        }
+        add_new(&mut all.doubts, &guards.doubts);
     }
     all
 }

@@ -26,7 +26,7 @@ pub fn factor(rules: &[Planted], series: &str) -> f64 {
 
 /// The classes that a rule can name.
 pub fn classes() -> impl Iterator<Item = &'static str> {
-    TABLE.into_iter().map(Estimator::name)
+    TABLE.iter().map(Estimator::name)
 }
 
 fn names(rule: &Planted, series: &str) -> bool {

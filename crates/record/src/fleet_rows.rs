@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Quality;
 
-/// Version of the rows. It rises when a column changes its meaning or goes; a new column does not raise it.
-pub const FLEET_ROWS_SCHEMA: u32 = 1;
+/// Version of the rows. It rises when a column changes its meaning or goes; a new column does not raise it. From 2 on
+/// `metric` is a name of the table of measurements, and its parameters are in `labels`.
+pub const FLEET_ROWS_SCHEMA: u32 = 2;
 
 /// The kernels of records that do not say which they ran: those of the first version.
 pub const FIRST_KERNEL_SET: u32 = 1;
 
 /// One number that was measured on one node.
 ///
-/// `metric`, `cpu` and `mem_node` together name what is compared between nodes: sockets of a node are never mixed.
+/// `metric`, `labels`, `cpu` and `mem_node` together name what is compared between nodes: sockets of a node are never mixed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricRow {
@@ -42,8 +43,11 @@ pub struct MetricRow {
     /// The arm of an experiment whose arms were drawn at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// What was measured, with its parameters and without the CPU: `latency/block=1048576/stride=64/page=4096`.
+    /// What was measured, as docs/measurements.md names it: `memory_latency_ns`.
     pub metric: String,
+    /// Its parameters, without the CPU: `block_bytes=1048576,stride_bytes=64,page_bytes=4096`; empty where it has none.
+    #[serde(default)]
+    pub labels: String,
     /// The class of the metric, such as `memory latency`.
     pub family: String,
     /// The CPUs: `0`, `0-3` for those that worked together, `0>1` for a pair in which the first is measured.
@@ -338,7 +342,7 @@ const STATE_COLUMNS: &str = "\
 /// Columns of metrics.
 const METRIC_COLUMNS: &str = "\
     node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
-    family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
+    labels family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
     steal_share partial";
 
 impl FleetTable {

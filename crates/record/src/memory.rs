@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use stats::Interval;
 
 use crate::Spread;
+use crate::spread::measured_rows;
 
 /// Everything measured about memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -68,193 +69,166 @@ impl<'m> BlockLevels<'m> {
     }
 }
 
-/// Which CPUs worked at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// One CPU.
-    Cpu,
-    /// All measured CPUs of one node.
-    Node,
-    /// All measured CPUs.
-    Machine,
-}
-
-/// STREAM on one CPU, one node or the machine. A block is all bytes of all arrays and threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StreamResult {
+machine::named! {
     /// Which CPUs worked at once.
-    pub scope: Scope,
-    /// The CPU, for `Scope::Cpu`.
-    pub cpu: Option<CpuId>,
-    /// The node, for `Scope::Node`.
-    pub node: Option<NodeId>,
-    /// All CPUs that worked.
-    pub cpus: CpuSet,
-    /// `triad`, `copy`, ... as `kernels` names them.
-    pub kernel: String,
-    /// `avx2`, `scalar_f64`, ... as `kernels` names them.
-    pub isa: String,
-    /// `plain`, `non_temporal`, or `none` for pure reads.
-    pub store: String,
-    /// Total bytes of all arrays and threads.
-    pub block_bytes: Bytes,
-    /// Bytes per second as STREAM counts them: without write-allocate.
-    pub bytes_per_s: f64,
-    /// Bytes per second on the bus: with the read for ownership of plain stores.
-    pub bus_bytes_per_s: f64,
-    /// Spread of `bytes_per_s`.
-    #[serde(flatten)]
-    pub spread: Spread,
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Scope {
+        /// One CPU.
+        Cpu = "cpu",
+        /// All measured CPUs of one node.
+        Node = "node",
+        /// All measured CPUs.
+        Machine = "machine",
+    }
 }
 
-/// One point of a bandwidth curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BandwidthPoint {
-    /// Which CPUs worked at once.
-    pub scope: Scope,
-    /// All CPUs that worked.
-    pub cpus: CpuSet,
-    /// As `kernels` names them.
-    pub kernel: String,
-    /// As `kernels` names them.
-    pub isa: String,
-    /// As `kernels` names them.
-    pub store: String,
-    /// Total bytes of all arrays and threads.
-    pub block_bytes: Bytes,
-    /// Page size that most of the block really got.
-    pub page_bytes: Bytes,
-    /// Bytes per second, counted as STREAM does.
-    pub bytes_per_s: f64,
-    /// Spread of `bytes_per_s`.
-    #[serde(flatten)]
-    pub spread: Spread,
+measured_rows! {
+    /// STREAM on one CPU, one node or the machine. A block is all bytes of all arrays and threads.
+    pub struct StreamResult {
+        /// Which CPUs worked at once.
+        pub scope: Scope,
+        /// The CPU, for `Scope::Cpu`.
+        pub cpu: Option<CpuId>,
+        /// The node, for `Scope::Node`.
+        pub node: Option<NodeId>,
+        /// All CPUs that worked.
+        pub cpus: CpuSet,
+        /// `triad`, `copy`, ... as `kernels` names them.
+        pub kernel: String,
+        /// `avx2`, `scalar_f64`, ... as `kernels` names them.
+        pub isa: String,
+        /// `plain`, `non_temporal`, or `none` for pure reads.
+        pub store: String,
+        /// Total bytes of all arrays and threads.
+        pub block_bytes: Bytes,
+        /// Bytes per second as STREAM counts them: without write-allocate.
+        pub bytes_per_s: f64,
+        /// Bytes per second on the bus: with the read for ownership of plain stores.
+        pub bus_bytes_per_s: f64,
+    }
+
+    /// One point of a bandwidth curve.
+    pub struct BandwidthPoint {
+        /// Which CPUs worked at once.
+        pub scope: Scope,
+        /// All CPUs that worked.
+        pub cpus: CpuSet,
+        /// As `kernels` names them.
+        pub kernel: String,
+        /// As `kernels` names them.
+        pub isa: String,
+        /// As `kernels` names them.
+        pub store: String,
+        /// Total bytes of all arrays and threads.
+        pub block_bytes: Bytes,
+        /// Page size that most of the block really got.
+        pub page_bytes: Bytes,
+        /// Bytes per second, counted as STREAM does.
+        pub bytes_per_s: f64,
+    }
+
+    /// One cell of the latency surface: a random chain through every `stride_bytes` of the block.
+    pub struct LatencyCell {
+        /// The CPU it was measured on.
+        pub cpu: CpuId,
+        /// Size of the block.
+        pub block_bytes: Bytes,
+        /// Distance of neighbouring elements.
+        pub stride_bytes: Bytes,
+        /// Page size that was asked for and that at least 95 % of the block really got.
+        pub page_bytes: Bytes,
+        /// Load-to-use latency in nanoseconds.
+        pub ns: f64,
+        /// The same in cycles of the core, by the control loop beside it; `None` if the core's clock is unknown.
+        pub core_cycles: Option<f64>,
+        /// `L1`, `L2`, `L3`, `memory`: which level served it, found from the surface itself.
+        pub level: Option<String>,
+    }
 }
 
-/// One cell of the latency surface: a random chain through every `stride_bytes` of the block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LatencyCell {
-    /// The CPU it was measured on.
-    pub cpu: CpuId,
-    /// Size of the block.
-    pub block_bytes: Bytes,
-    /// Distance of neighbouring elements.
-    pub stride_bytes: Bytes,
-    /// Page size that was asked for and that at least 95 % of the block really got.
-    pub page_bytes: Bytes,
-    /// Load-to-use latency in nanoseconds.
-    pub ns: f64,
-    /// The same in cycles of the core, by the control loop beside it; `None` if the core's clock is unknown.
-    pub core_cycles: Option<f64>,
-    /// `L1`, `L2`, `L3`, `memory`: which level served it, found from the surface itself.
-    pub level: Option<String>,
-    /// Spread of `ns`.
-    #[serde(flatten)]
-    pub spread: Spread,
+machine::named! {
+    /// In which order a chain visits its elements.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum ChaseOrder {
+        /// Ascending addresses: what prefetchers like.
+        Sequential = "sequential",
+        /// Random inside a page, pages one after the other in random order: few TLB misses.
+        PageConfined = "page_confined",
+        /// Random in the whole block.
+        Random = "random",
+    }
 }
 
-/// In which order a chain visits its elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ChaseOrder {
-    /// Ascending addresses: what prefetchers like.
-    Sequential,
-    /// Random inside a page, pages one after the other in random order: few TLB misses.
-    PageConfined,
-    /// Random in the whole block.
-    Random,
-}
+measured_rows! {
+    /// Latency of one block in one order.
+    pub struct OrderedLatency {
+        /// The CPU it was measured on.
+        pub cpu: CpuId,
+        /// Size of the block.
+        pub block_bytes: Bytes,
+        /// Page size really got.
+        pub page_bytes: Bytes,
+        /// Order of the visits.
+        pub order: ChaseOrder,
+        /// Load-to-use latency in nanoseconds.
+        pub ns: f64,
+    }
 
-/// Latency of one block in one order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OrderedLatency {
-    /// The CPU it was measured on.
-    pub cpu: CpuId,
-    /// Size of the block.
-    pub block_bytes: Bytes,
-    /// Page size really got.
-    pub page_bytes: Bytes,
-    /// Order of the visits.
-    pub order: ChaseOrder,
-    /// Load-to-use latency in nanoseconds.
-    pub ns: f64,
-    /// Spread of `ns`.
-    #[serde(flatten)]
-    pub spread: Spread,
-}
+    /// Paired chains over `pages` pages: one line on each page, against as many lines on consecutive lines.
+    pub struct WalkPoint {
+        /// The CPU it was measured on.
+        pub cpu: CpuId,
+        /// Pages visited.
+        pub pages: u64,
+        /// Page size of the mapping.
+        pub page_bytes: Bytes,
+        /// Latency of the spread chain in nanoseconds.
+        pub spread_ns: f64,
+        /// Latency of the packed chain in nanoseconds.
+        pub packed_ns: f64,
+        /// Differences of adjacent pairs in nanoseconds, the cost of translation: their median, or what `estimator` says.
+        pub delta_ns: f64,
+    }
 
-/// Paired chains over `pages` pages: one line on each page, against as many lines on consecutive lines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WalkPoint {
-    /// The CPU it was measured on.
-    pub cpu: CpuId,
-    /// Pages visited.
-    pub pages: u64,
-    /// Page size of the mapping.
-    pub page_bytes: Bytes,
-    /// Latency of the spread chain in nanoseconds.
-    pub spread_ns: f64,
-    /// Latency of the packed chain in nanoseconds.
-    pub packed_ns: f64,
-    /// Differences of adjacent pairs in nanoseconds, the cost of translation: their median, or what `estimator` says.
-    pub delta_ns: f64,
-    /// Spread of `delta_ns`.
-    #[serde(flatten)]
-    pub spread: Spread,
-}
+    /// Several independent chains in one thread.
+    pub struct ParallelChase {
+        /// The CPU it was measured on.
+        pub cpu: CpuId,
+        /// Chains at once.
+        pub chains: usize,
+        /// Total bytes of all chains.
+        pub block_bytes: Bytes,
+        /// Page size really got.
+        pub page_bytes: Bytes,
+        /// Nanoseconds per load, over all chains.
+        pub ns_per_load: f64,
+    }
 
-/// Several independent chains in one thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ParallelChase {
-    /// The CPU it was measured on.
-    pub cpu: CpuId,
-    /// Chains at once.
-    pub chains: usize,
-    /// Total bytes of all chains.
-    pub block_bytes: Bytes,
-    /// Page size really got.
-    pub page_bytes: Bytes,
-    /// Nanoseconds per load, over all chains.
-    pub ns_per_load: f64,
-    /// Spread of `ns_per_load`.
-    #[serde(flatten)]
-    pub spread: Spread,
-}
-
-/// Latency of one chain while other CPUs stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoadedLatency {
-    /// The CPU that chases.
-    pub cpu: CpuId,
-    /// The CPUs that stream; empty is the idle latency of the same chain.
-    pub loading: CpuSet,
-    /// Block that the chain goes through in random order; `None` in records that do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block_bytes: Option<Bytes>,
-    /// Page size that it really got; `None` in records that do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page_bytes: Option<Bytes>,
-    /// Traffic of the others in bytes per second, as they counted it.
-    pub load_bytes_per_s: f64,
-    /// 95 % interval of the traffic.
-    pub load_interval: Interval,
-    /// Windows of the chase in which the others were seen to make progress; too few is no measurement.
-    pub overlapped_windows: usize,
-    /// Latency in nanoseconds.
-    pub ns: f64,
-    /// Spread of `ns`.
-    #[serde(flatten)]
-    pub spread: Spread,
+    /// Latency of one chain while other CPUs stream.
+    pub struct LoadedLatency {
+        /// The CPU that chases.
+        pub cpu: CpuId,
+        /// The CPUs that stream; empty is the idle latency of the same chain.
+        pub loading: CpuSet,
+        /// Block that the chain goes through in random order; `None` in records that do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub block_bytes: Option<Bytes>,
+        /// Page size that it really got; `None` in records that do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub page_bytes: Option<Bytes>,
+        /// Traffic of the others in bytes per second, as they counted it.
+        pub load_bytes_per_s: f64,
+        /// 95 % interval of the traffic.
+        pub load_interval: Interval,
+        /// Windows of the chase in which the others were seen to make progress; too few is no measurement.
+        pub overlapped_windows: usize,
+        /// Latency in nanoseconds.
+        pub ns: f64,
+    }
 }
 
 #[cfg(test)]

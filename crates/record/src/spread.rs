@@ -46,6 +46,22 @@ pub struct Spread {
     pub estimator: String,
 }
 
+/// Rows of lists of results: what is written here, and the spread of its number.
+macro_rules! measured_rows {
+    ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$about:meta])* pub $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub struct $name {
+            $($(#[$about])* pub $field: $type,)*
+            /// Spread of the number.
+            #[serde(flatten)]
+            pub spread: Spread,
+        }
+    )*};
+}
+pub(crate) use measured_rows;
+
 impl Spread {
     /// The spread of an estimate.
     pub fn of(estimate: &Estimate, dropped: usize, quality: Quality, raw: Option<usize>) -> Self {

@@ -5,16 +5,11 @@ use std::hash::Hash;
 
 use machine::{CpuId, CpuSet};
 pub(crate) use record::word;
-use record::{Scope, StreamResult};
+use record::{Scope, StreamResult, isa_words};
 
 /// `triad AVX2`, `triad AVX2 non-temporal`: kernel, instruction set and kind of store.
 pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
-    let isa = match isa {
-        "avx512" => "AVX-512".to_owned(),
-        "scalar_f64" => "scalar FPU".to_owned(),
-        "scalar_u64" => "scalar ALU".to_owned(),
-        other => other.to_uppercase(),
-    };
+    let isa = isa_words(isa);
     match store {
         "none" | "plain" | "" => format!("{kernel} {isa}"),
         "non_temporal" => format!("{kernel} {isa} non-temporal"),

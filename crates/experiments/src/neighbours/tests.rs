@@ -1,7 +1,7 @@
 //! Constructed records: a neighbour that came for an epoch, one that stayed, none, and input that says nothing.
 
 use machine::{Bytes, CpuId};
-use record::{Control, EpochRun, PlanOutcome};
+use record::{Control, EpochRun, LatencyCell, PlanOutcome, Spread};
 
 use super::*;
 

@@ -1,12 +1,10 @@
 //! The runs of a fleet as far as a check needs them: of each node the latest check-up, and the repeats of earlier suspects.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::io::{self, BufRead, Read};
 
-use record::{NodeRow, Quality, StateKind, StateRow};
-use serde::Deserialize;
+use record::{MetricRow, NodeRow, StateKind, StateRow};
 
 use crate::rows::{CHECK_UP, Flattened, key, worse_log};
 
@@ -105,9 +103,7 @@ impl Gathered {
             self.add_state(run, state);
         }
         for number in &rows.numbers {
-            if let Some(log) = number.worse_log() {
-                self.add_number(run, number.key(), number.family(), number.socket(), log);
-            }
+            self.add_number(run, number);
         }
     }
 
@@ -137,11 +133,9 @@ impl Gathered {
             }
         })?;
         each_line(metrics, |line| {
-            let Ok(row) = serde_json::from_slice::<MetricLine<'_>>(line) else { return };
-            let log = worse_log(row.estimate, row.higher_is_better, row.quality);
-            if let (Some(run), Some(log)) = (runs.get(row.run_id.as_ref()), log) {
-                let key = key(&row.metric, row.cpu.as_deref(), row.mem_node);
-                self.add_number(*run, key, &row.family, row.socket, log);
+            let Ok(row) = serde_json::from_slice::<MetricRow>(line) else { return };
+            if let Some(run) = runs.get(&row.run_id) {
+                self.add_number(*run, &row);
             }
         })
     }
@@ -197,30 +191,12 @@ impl Gathered {
         }
     }
 
-    fn add_number(&mut self, run: usize, key: String, family: &str, socket: Option<i64>, log: f64) {
-        let heading =
-            Heading { key: self.words.number(key), family: self.words.number(family.to_owned()), socket };
-        let heading = self.headings.number(heading);
+    fn add_number(&mut self, run: usize, row: &MetricRow) {
+        let Some(log) = worse_log(row) else { return };
+        let (key, family) = (self.words.number(key(row)), self.words.number(row.family.clone()));
+        let heading = self.headings.number(Heading { key, family, socket: row.socket });
         self.runs[run].values.push((heading, log));
     }
-}
-
-/// What is read of a row of `metrics`.
-#[derive(Deserialize)]
-struct MetricLine<'l> {
-    #[serde(borrow)]
-    run_id: Cow<'l, str>,
-    #[serde(borrow)]
-    metric: Cow<'l, str>,
-    #[serde(borrow)]
-    family: Cow<'l, str>,
-    #[serde(borrow)]
-    cpu: Option<Cow<'l, str>>,
-    socket: Option<i64>,
-    mem_node: Option<u32>,
-    higher_is_better: bool,
-    estimate: f64,
-    quality: Quality,
 }
 
 /// A row has some hundred bytes; a doubt in it, or the name of a file, some thousand.

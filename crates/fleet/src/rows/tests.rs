@@ -46,7 +46,7 @@ fn numbers_are_named_once_and_are_above_zero() {
         let metrics: Vec<MetricRow> = rows.metrics().collect();
         for row in &metrics {
             assert!(row.estimate.is_finite() && row.estimate > 0.0, "{row:?}");
-            assert!(keys.insert((&row.metric, &row.cpu, row.mem_node)), "{row:?}");
+            assert!(keys.insert((&row.metric, &row.labels, &row.cpu, row.mem_node)), "{row:?}");
             assert!(row.ci_lo.is_none_or(|low| low <= row.estimate), "{row:?}");
             assert!(!row.metric.is_empty() && !row.family.is_empty() && row.run_id == rows.node.run_id);
         }
@@ -60,17 +60,18 @@ fn a_number_that_means_nothing_gives_no_row_and_a_wrong_interval_no_ends() {
         vec![cell(2.0, 64), cell(9.0, 128), cell(-1.0, 256), cell(f64::NAN, 512), cell(2.5, 64)];
     let metrics: Vec<MetricRow> = flatten(&record, HERE).expect("rows").metrics().collect();
     let facts: Vec<(&str, f64, Option<f64>)> =
-        metrics.iter().map(|row| (row.metric.as_str(), row.estimate, row.ci_lo)).collect();
+        metrics.iter().map(|row| (row.labels.as_str(), row.estimate, row.ci_lo)).collect();
     assert_eq!(
         facts,
         [
-            ("latency/block=64/stride=64/page=4096", 2.0, Some(1.0)),
-            ("latency/block=128/stride=64/page=4096", 9.0, None)
+            ("block_bytes=64,stride_bytes=64,page_bytes=4096", 2.0, Some(1.0)),
+            ("block_bytes=128,stride_bytes=64,page_bytes=4096", 9.0, None)
         ]
     );
     let row = &metrics[0];
     assert_eq!((row.cpu.as_deref(), row.n, row.unit.as_str()), (Some("1"), 40, "ns"));
-    assert_eq!((row.family.as_str(), row.quality), ("L1 and L2 latency", Quality::Converged));
+    assert_eq!((row.metric.as_str(), row.family.as_str()), ("memory_latency_ns", "L1 and L2 latency"));
+    assert_eq!(row.quality, Quality::Converged);
 }
 
 #[test]
@@ -180,4 +181,16 @@ fn tests_for_silent_data_corruption_are_states_and_test_images_are_settings() {
     record.machine.environment.field_scans =
         vec![FieldScan { status: "fail".to_owned(), image_version, ..FieldScan::default() }];
     assert_eq!(states(&record), ["Sdc known-answers wrong", "Sdc ifs/0 fail", "Setting ifs/0/image 0x4b"]);
+}
+
+#[test]
+fn a_row_of_schema_1_has_its_labels_in_its_metric_and_is_still_read() {
+    let old = r#"{"node":"n1","run_id":"r","started_utc":"","tool_version":"0.1.0","kernel_set_version":1,"preset":"quick",
+        "experiment":"check-up","metric":"latency/block=64/stride=64/page=4096","family":"memory latency","cpu":"0",
+        "unit":"ns","higher_is_better":false,"n":40,"estimate":89.5,"quality":"converged","partial":false}"#;
+    let row: MetricRow = serde_json::from_str(old).expect("a row");
+    assert_eq!(key(&row), "latency/block=64/stride=64/page=4096 cpu 0");
+    let labels = "block_bytes=64,stride_bytes=64".to_owned();
+    let new = MetricRow { metric: "memory_latency_ns".to_owned(), labels, mem_node: Some(1), ..row };
+    assert_eq!(key(&new), "memory_latency_ns{block_bytes=64,stride_bytes=64} cpu 0 node 1");
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use stats::RowClass;
+use record::{Metric, metric};
 
 /// Which way noise goes, and so where the undisturbed end of the windows is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub enum Join {
 /// The estimator of a list of results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimator {
-    /// The classes that its rows belong to.
-    pub classes: &'static [RowClass],
+    /// What its rows measure.
+    pub metrics: &'static [&'static Metric],
     /// How the names of its raw series begin.
     pub prefix: &'static str,
     /// Which way its noise goes.
@@ -46,87 +46,44 @@ pub struct Estimator {
 }
 
 const fn row(
-    classes: &'static [RowClass],
+    metrics: &'static [&'static Metric],
     prefix: &'static str,
     noise: Noise,
     percent: Option<u8>,
     join: Join,
     half_width: f64,
 ) -> Estimator {
-    Estimator { classes, prefix, noise, percent, join, half_width }
+    Estimator { metrics, prefix, noise, percent, join, half_width }
 }
 
-/// The choice by class. Source: sixty quick check-ups and 45 beside a neighbour that starts and stops, each standing for an
+/// The choice by list. Source: sixty quick check-ups and 45 beside a neighbour that starts and stops, each standing for an
 /// epoch, and six default ones, on a guest; METHODOLOGY has the table of spreads between runs. Where a lower quantile is hardly
 /// steadier and would change what the number means (waking: its median), the meaning wins.
-pub const TABLE: [&Estimator; 13] = [
-    &CONTROL,
-    &LATENCY,
-    &ORDERS,
-    &LOADED,
-    &PARALLEL,
-    &WALKS,
-    &BANDWIDTH,
-    &STREAM,
-    &COMPUTE,
-    &LINE_TRANSFER,
-    &SHARING,
-    &WAKE,
-    &CLOCKS,
+pub static TABLE: [Estimator; 13] = [
+    row(&[&metric::MULTIPLY], "control,", Noise::Adds, Some(5), Join::Best, 0.01),
+    row(&[&metric::LATENCY], "latency,", Noise::Adds, Some(5), Join::Best, 0.01),
+    row(&[&metric::ORDERS], "order ", Noise::Adds, Some(5), Join::Best, 0.02),
+    row(&[&metric::LOADED], "loaded latency,", Noise::Adds, Some(5), Join::Best, 0.02),
+    row(&[&metric::PARALLEL], "parallel,", Noise::Adds, Some(5), Join::Median, 0.02),
+    row(&[&metric::WALKS], "walks,", Noise::Both, Some(25), Join::Median, 0.03),
+    row(&[&metric::BANDWIDTH], "bandwidth,", Noise::Takes, Some(25), Join::Median, 0.02),
+    row(&[&metric::STREAM], "stream,", Noise::Takes, Some(25), Join::Median, 0.02),
+    row(&[&metric::COMPUTE], "compute,", Noise::Takes, Some(50), Join::Median, 0.02),
+    row(&[&metric::LINE_TRANSFER], "line transfer,", Noise::Adds, Some(5), Join::Median, 0.05),
+    row(&[&metric::SHARING, &metric::UNLIKE], "sharing,", Noise::Both, Some(50), Join::Median, 0.03),
+    row(&[&metric::WAKE], "wake-up", Noise::Adds, Some(50), Join::Median, 0.1),
+    row(&[&metric::CLOCK_READ], "price of", Noise::Adds, None, Join::Median, 0.02),
 ];
-
-/// Control loops.
-pub const CONTROL: Estimator =
-    row(&[RowClass::CoreClock], "control,", Noise::Adds, Some(5), Join::Best, 0.01);
-/// Latency of the surface.
-pub const LATENCY: Estimator = row(
-    &[RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency],
-    "latency,",
-    Noise::Adds,
-    Some(5),
-    Join::Best,
-    0.01,
-);
-/// Latency in different orders.
-pub const ORDERS: Estimator =
-    row(&[RowClass::MemoryLatency], "order ", Noise::Adds, Some(5), Join::Best, 0.02);
-/// Latency beside load.
-pub const LOADED: Estimator =
-    row(&[RowClass::LoadedLatency], "loaded latency,", Noise::Adds, Some(5), Join::Best, 0.02);
-/// Several chases at once.
-pub const PARALLEL: Estimator =
-    row(&[RowClass::MemoryLatency], "parallel,", Noise::Adds, Some(5), Join::Median, 0.02);
-/// Page walks: differences of two latencies.
-pub const WALKS: Estimator = row(&[RowClass::PageWalks], "walks,", Noise::Both, Some(25), Join::Median, 0.03);
-/// Bandwidth against block size.
-pub const BANDWIDTH: Estimator = row(
-    &[RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth],
-    "bandwidth,",
-    Noise::Takes,
-    Some(25),
-    Join::Median,
-    0.02,
-);
-/// STREAM.
-pub const STREAM: Estimator = row(&[RowClass::Stream], "stream,", Noise::Takes, Some(25), Join::Median, 0.02);
-/// Compute loops.
-pub const COMPUTE: Estimator =
-    row(&[RowClass::Arithmetic], "compute,", Noise::Takes, Some(50), Join::Median, 0.02);
-/// One line between two CPUs.
-pub const LINE_TRANSFER: Estimator =
-    row(&[RowClass::LineTransfer], "line transfer,", Noise::Adds, Some(5), Join::Median, 0.05);
-/// A loop beside another over alone.
-pub const SHARING: Estimator =
-    row(&[RowClass::Sharing], "sharing,", Noise::Both, Some(50), Join::Median, 0.03);
-/// Waking a CPU.
-pub const WAKE: Estimator = row(&[RowClass::Waking], "wake-up", Noise::Adds, Some(50), Join::Median, 0.1);
-/// Prices of reading time.
-pub const CLOCKS: Estimator = row(&[RowClass::ClockReads], "price of", Noise::Adds, None, Join::Median, 0.02);
 
 impl Estimator {
     /// That of a raw series, by its name.
     pub fn of_series(name: &str) -> Option<&'static Self> {
-        TABLE.into_iter().find(|row| name.starts_with(row.prefix))
+        TABLE.iter().find(|row| name.starts_with(row.prefix))
+    }
+
+    /// That of a list, by what its rows measure; `None` for those that are of one epoch.
+    pub fn of_metric(metric: &Metric) -> Option<&'static Self> {
+        TABLE.iter().find(|row| row.metrics.contains(&metric))
     }
 
     /// What the list is called: the beginning of its series' names.
@@ -173,33 +130,48 @@ impl fmt::Display for Estimator {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use record::{ListVisitor, MeasuredRow, Record, visit_cores, visit_memory};
 
     use super::*;
 
+    /// Every list that epochs have: one without a row of the table would be lost.
+    struct HasRow;
+
+    impl ListVisitor for HasRow {
+        fn list<R: MeasuredRow>(
+            &mut self,
+            _of: fn(&Record) -> Option<&Vec<R>>,
+            _of_mut: fn(&mut Record) -> Option<&mut Vec<R>>,
+        ) {
+            assert!(Estimator::of_metric(R::METRIC).is_some(), "{}", R::METRIC.name);
+        }
+    }
+
     #[test]
-    fn every_series_leads_to_its_row_and_every_class_has_one() {
-        for row in TABLE {
+    fn every_series_leads_to_its_row_and_every_list_has_one() {
+        for row in &TABLE {
             assert_eq!(Estimator::of_series(&format!("{} x", row.prefix)), Some(row));
         }
-        assert_eq!(Estimator::of_series("loaded latency, 1 CPUs"), Some(&LOADED));
+        let loaded = Estimator::of_series("loaded latency, 1 CPUs").expect("a row");
+        assert_eq!(loaded.metrics, [&metric::LOADED]);
         assert_eq!(Estimator::of_series("nonsense"), None);
-        let classes: BTreeSet<RowClass> = TABLE.iter().flat_map(|row| row.classes).copied().collect();
-        let last = RowClass::Waking;
-        assert_eq!(classes.len(), last as usize + 1);
+        visit_memory(&mut HasRow);
+        visit_cores(&mut HasRow);
     }
 
     #[test]
     fn names_say_quantile_and_join_and_values_obey_them() {
-        assert_eq!(LATENCY.to_string(), "p5_best_of_epochs");
-        assert_eq!(STREAM.to_string(), "p75_median_of_epochs");
-        assert_eq!(CLOCKS.to_string(), "own_median_of_epochs");
+        let of = |metric| Estimator::of_metric(metric).expect("a row");
+        let [latency, stream, clocks] = [&metric::LATENCY, &metric::STREAM, &metric::CLOCK_READ].map(of);
+        assert_eq!(latency.to_string(), "p5_best_of_epochs");
+        assert_eq!(stream.to_string(), "p75_median_of_epochs");
+        assert_eq!(clocks.to_string(), "own_median_of_epochs");
         let windows: Vec<f64> = (0..=100).map(f64::from).collect();
-        assert_eq!(LATENCY.of_windows(&windows), Some(5.0));
-        assert_eq!(STREAM.of_windows(&windows), Some(75.0));
-        assert_eq!(CLOCKS.of_windows(&windows), None);
-        assert_eq!(LATENCY.joined(&[3.0, 1.0, 2.0]), Some(1.0));
-        assert_eq!(STREAM.joined(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(STREAM.joined(&[]), None);
+        assert_eq!(latency.of_windows(&windows), Some(5.0));
+        assert_eq!(stream.of_windows(&windows), Some(75.0));
+        assert_eq!(clocks.of_windows(&windows), None);
+        assert_eq!(latency.joined(&[3.0, 1.0, 2.0]), Some(1.0));
+        assert_eq!(stream.joined(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(stream.joined(&[]), None);
     }
 }

@@ -107,7 +107,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn of(estimator: &'a Estimator, rows: &[Row]) -> Self {
+    pub(super) fn of<'r>(estimator: &'a Estimator, rows: impl Iterator<Item = &'r Row>) -> Self {
         let mut by_group: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for row in rows {
             let axis = Axis::of(row, estimator.noise);
