@@ -32,12 +32,17 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     // The option of one mitigation goes before vectors and before what the kernel was built to do by default.
     let own = || own_option(flaw, evidence);
     match cause.kind {
-        CauseKind::AttackVector => own().or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
+        // `auto` leaves it to the vectors.
+        CauseKind::AttackVector => own()
+            .filter(|fix| !fix.ends_with("=auto"))
+            .or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
         CauseKind::KernelConfiguration => {
-            let is_code = flaw.causes.kernel_code.contains(&cause.names[0]);
+            let is_code = case.kernel_code().contains(&cause.names[0]);
             let has_own = !is_code
                 && (flaw.causes.kernel_default.as_ref() == Some(&cause.names[0]) || case.choice.without_kvm);
-            own().filter(|_| has_own).or_else(|| Some(format!("use a kernel built with {}", names())))
+            let software = || software(case).filter(|_| is_code).map(str::to_owned);
+            let rebuild = || Some(format!("use a kernel built with {}", names()));
+            own().filter(|_| has_own).or_else(software).or_else(rebuild)
         }
         CauseKind::MissingFeature => {
             software(case).map(str::to_owned).or_else(|| Some(missing(case, &cause.names)))
