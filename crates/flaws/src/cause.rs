@@ -7,7 +7,7 @@ use machine::{BootWord, boot_words, last_word};
 use record::{AttackVector, Cause, CauseKind, FlawEvidence, Protection, Reading, pair_key};
 
 use crate::choice::{Choice, names};
-use crate::dependence::{ANY_MITIGATION, CausesOf, LeafBit, Software};
+use crate::dependence::{ANY_MITIGATION, BUILT_IN_ALONE, CausesOf, LeafBit, Software};
 use crate::{AppliedBy, Flaw, Wording};
 
 /// The files of the first kernel that has any. Linux 4.15, drivers/base/cpu.c. A recording without them is not complete.
@@ -90,6 +90,20 @@ impl<'a> Case<'a> {
         self.evidence.cpus.iter().any(|cpu| cpu.vendor.as_ref().is_some_and(is_one))
     }
 
+    /// Whether a word is part of the kernel, and not of what the boot loader gives.
+    pub(crate) fn is_built_in(&self, text: &str) -> bool {
+        let count = |line: &Option<String>| {
+            boot_words(line.as_deref().unwrap_or_default()).filter(|word| word.text == text).count()
+        };
+        let built_in = count(&self.evidence.built_in_words);
+        built_in > 0 && (self.is_built_in_alone() || built_in == count(&self.evidence.command_line))
+    }
+
+    /// Whether the kernel heeds no words but those that are part of it.
+    pub(crate) fn is_built_in_alone(&self) -> bool {
+        BUILT_IN_ALONE.iter().any(|option| self.evidence.kernel_options.get(*option) == Some(&true))
+    }
+
     /// The configuration's answer on an option: known and off.
     fn is_configured_off(&self, option: &str) -> bool {
         self.evidence.kernel_options.get(option) == Some(&false)
@@ -110,7 +124,11 @@ fn new(kind: CauseKind, names: &[&str], says: impl Into<String>) -> Cause {
 }
 
 fn why(case: &Case) -> Cause {
-    let booted = |kind, word: &str| new(kind, &[word], format!("booted with {word}"));
+    let booted = |kind, word: &str| {
+        let whose =
+            if case.is_built_in(word) { ", which is built into the kernel (CONFIG_CMDLINE)" } else { "" };
+        new(kind, &[word], format!("booted with {word}{whose}"))
+    };
     let is_by_kernel = case.flaw.vulnerability_file.is_some();
     if let Some(word) = own_word(case) {
         return booted(CauseKind::OwnWord, word.text);
@@ -197,12 +215,19 @@ fn featureless(case: &Case) -> Option<Cause> {
 fn excluded(case: &Case) -> Option<Cause> {
     let (choice, deciding) = (case.choice, case.flaw.causes.deciding());
     let open = || deciding.iter().filter(|vector| case.leaves_open(**vector));
-    let words = open().filter(|vector| choice.excluded.contains(vector));
-    let words: Vec<&str> = words.map(|vector| vector.word()).collect();
-    let is_partial = open().count() < deciding.len();
-    if !words.is_empty() && (choice.leaves_off(case.flaw) || is_partial) {
-        let says = format!("booted with {} in mitigations=", words.join(","));
-        return Some(new(CauseKind::AttackVector, &words, says));
+    let is_explained = choice.leaves_off(case.flaw) || open().count() < deciding.len();
+    for is_logged in [false, true] {
+        let is_meant = |vector: &&AttackVector| {
+            choice.excluded.contains(vector) && choice.by_log.contains(vector) == is_logged
+        };
+        let words: Vec<&str> = open().filter(is_meant).map(|vector| vector.word()).collect();
+        let says = match is_logged {
+            false => format!("booted with {} in mitigations=", words.join(",")),
+            true => "the kernel's log does not name the vectors among the enabled ones".to_owned(),
+        };
+        if !words.is_empty() && is_explained {
+            return Some(new(CauseKind::AttackVector, &words, says));
+        }
     }
     if choice.without_kvm && choice.leaves_off(case.flaw) {
         let says = "the kernel was built without CONFIG_KVM and so leaves guests out by default";

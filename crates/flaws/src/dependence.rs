@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Options without which a kernel of x86 has no mitigation at all; the second is the name before Linux 6.10.
 pub(crate) const ANY_MITIGATION: [&str; 2] = ["CONFIG_CPU_MITIGATIONS", "CONFIG_SPECULATION_MITIGATIONS"];
 
+/// Options by which the words that are built into the kernel are all that hold: x86, then arm64. Linux 7.3.4, arch/x86/kernel/setup.c,
+/// setup_arch; arch/arm64/Kconfig.
+pub(crate) const BUILT_IN_ALONE: [&str; 2] = ["CONFIG_CMDLINE_OVERRIDE", "CONFIG_CMDLINE_FORCE"];
+
 /// What makes the kernel leave a mitigation off, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -123,7 +127,7 @@ impl Causes {
         let of_software = self.software.iter().flat_map(|software| &software.kernel_options);
         let of_some = self.of.iter().flat_map(|of| &of.kernel_code);
         let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_some).chain(of_software);
-        own.map(String::as_str).chain(ANY_MITIGATION).chain(["CONFIG_KVM"])
+        own.map(String::as_str).chain(ANY_MITIGATION).chain(BUILT_IN_ALONE).chain(["CONFIG_KVM"])
     }
 }
 

@@ -64,8 +64,12 @@ fn machine(flaw: &Flaw) -> FlawEvidence {
     let fixing = flaw.workaround.iter().flat_map(|workaround| workaround.fix_flags.clone());
     evidence.flags = ["fpu".to_owned()].into_iter().chain(needed).chain(fixing).collect();
     evidence.flags.extend(flaw.causes.of.iter().flat_map(|of| of.default_flags.clone()));
-    evidence.kernel_options =
-        catalogue().registers().kernel_options.into_iter().map(|name| (name, true)).collect();
+    evidence.kernel_options = catalogue()
+        .registers()
+        .kernel_options
+        .into_iter()
+        .map(|name| (name.clone(), !name.contains("_CMDLINE_")))
+        .collect();
     if let Some(file) = &flaw.vulnerability_file {
         evidence.vulnerabilities = Some([(file.clone(), Reading::Is(open_text(flaw)))].into());
     }
@@ -85,11 +89,23 @@ fn faults(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     let mut found = vec![("nothing known".to_owned(), whole.clone())];
     found.extend(causes.off_words.iter().map(|word| (word.clone(), booted(word))));
     found.extend(causes.of.iter().flat_map(|of| faults_of(flaw, of)));
+    let built_in = |word: &str| FlawEvidence { built_in_words: Some(word.to_owned()), ..booted(word) };
+    found.extend(causes.off_words.iter().map(|word| (format!("{word}, built in"), built_in(word))));
     let is_of_kernel = flaw.vulnerability_file.is_some();
     if !is_of_kernel {
         return found;
     }
     found.push(("mitigations=off".to_owned(), booted("mitigations=off")));
+    found.push(("mitigations=off, built in".to_owned(), built_in("mitigations=off")));
+    let old = FlawEvidence { kernel_release: Some("6.12.1".to_owned()), ..built_in("mitigations=off") };
+    found.push(("mitigations=off, built into Linux 6.12".to_owned(), old.clone()));
+    let alone = old
+        .kernel_options
+        .clone()
+        .into_iter()
+        .chain([("CONFIG_CMDLINE_OVERRIDE".to_owned(), true)])
+        .collect();
+    found.push(("mitigations=off, built in alone".to_owned(), FlawEvidence { kernel_options: alone, ..old }));
     let options = causes.kernel_default.iter().chain(&causes.kernel_code);
     found.extend(options.map(|option| {
         (format!("{option}=n"), with(&|evidence| evidence.kernel_options.extend([(option.clone(), false)])))
@@ -247,13 +263,17 @@ fn holds(flaw: &Flaw, evidence: &FlawEvidence, verdict: &FlawVerdict) {
         .iter()
         .any(|workaround| workaround.fix_is_default && workaround.fix.as_deref() == Some(fix));
     let counters = [CauseKind::AttackVector, CauseKind::KernelConfiguration, CauseKind::ByDesign];
-    assert!(!is_default || counters.contains(&cause.kind), "{}: {cause:?} {fix}", flaw.id);
+    let counters = counters.contains(&cause.kind) || evidence.built_in_words.is_some();
+    assert!(!is_default || counters, "{}: {cause:?} {fix}", flaw.id);
     let asks_hypervisor = fix.contains("hypervisor");
     let lacks = [CauseKind::MissingFeature, CauseKind::OldMicrocode];
     assert!(!asks_hypervisor || lacks.contains(&cause.kind), "{}: {cause:?} {fix}", flaw.id);
     assert!(!asks_hypervisor || evidence.hypervisor.is_some(), "{}: {fix}", flaw.id);
     let by_word = [CauseKind::OwnWord, CauseKind::MitigationsOff];
-    assert!(!by_word.contains(&cause.kind) || fix == format!("boot without {}", cause.names[0]), "{fix}");
+    if by_word.contains(&cause.kind) {
+        let is_removed = fix == format!("boot without {}", cause.names[0]);
+        assert_ne!(is_removed, evidence.built_in_words.is_some(), "{fix}");
+    }
 }
 
 #[test]
