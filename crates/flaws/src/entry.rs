@@ -233,36 +233,24 @@ pub struct Need {
     pub x86: bool,
 }
 
-/// Who applies a workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AppliedBy {
-    /// The board's firmware.
-    Bios,
-    /// A microcode update.
-    Microcode,
-    /// The kernel.
-    Kernel,
-    /// The hypervisor, for its guests.
-    Hypervisor,
-    /// The compiler, in each program.
-    Compiler,
-    /// Whoever runs the machine.
-    Operator,
-}
-
-impl AppliedBy {
-    /// Who, in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bios => "firmware",
-            Self::Microcode => "microcode",
-            Self::Kernel => "the kernel",
-            Self::Hypervisor => "the hypervisor",
-            Self::Compiler => "the compiler",
-            Self::Operator => "whoever runs the machine",
-        }
+machine::named! {
+    /// Who applies a workaround; its name is who, in words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum AppliedBy {
+        /// The board's firmware.
+        Bios = "firmware",
+        /// A microcode update.
+        Microcode = "microcode",
+        /// The kernel.
+        Kernel = "the kernel",
+        /// The hypervisor, for its guests.
+        Hypervisor = "the hypervisor",
+        /// The compiler, in each program.
+        Compiler = "the compiler",
+        /// Whoever runs the machine.
+        Operator = "whoever runs the machine",
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
-use machine::{CpuId, CpuSet};
+use machine::CpuSet;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::plain_file::open_plain;
@@ -21,8 +21,10 @@ const KINDS: [(&str, &str); 2] =
 /// Elements may be nested this deep; hwloc allows a level of objects for each kind and bridge, some 30. The parser walks them by
 /// recursion.
 const LEVELS_MAX: usize = 256;
+/// `CONFIG_NR_CPUS` is at most this on x86 (arch/x86/Kconfig), and on all others less.
+const CPUS_MAX: usize = 8192;
 /// `HWLOC_DISTANCES_KIND_MEANS_LATENCY`: hwloc/include/hwloc/distances.h.
-const MEANS_LATENCY: u32 = 1 << 2;
+const MEANS_LATENCY: u64 = 1 << 2;
 /// Facts of the CPU by the names of hwloc, and the lines of /proc/cpuinfo that say the same.
 const FACTS: [(&str, &str); 5] = [
     ("CPUVendor", "vendor_id"),
@@ -78,6 +80,9 @@ pub(super) fn files<E: From<String>>(
     let machine = machine.ok_or_else(|| "the topology has no object".to_owned())?;
     let online = cpus(machine, "online_cpuset").or_else(|| cpus(machine, "cpuset"));
     let online = online.ok_or_else(|| "its machine has no cpuset".to_owned())?;
+    if online.len() > CPUS_MAX {
+        return Err(format!("it has more than {CPUS_MAX} CPUs").into());
+    }
     let present = cpus(machine, "complete_cpuset").unwrap_or_else(|| online.clone());
     put(format!("{CPUS}/online"), online.to_string())?;
     put(format!("{CPUS}/present"), present.to_string())?;
@@ -110,104 +115,91 @@ fn of_objects<E: From<String>>(
     machine: Node,
     put: &mut dyn FnMut(String, String) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut counts, mut caches) = (BTreeMap::new(), BTreeMap::<CpuId, u32>::new());
-    let mut nodes = Vec::new();
+    let (mut counts, mut nodes) = (BTreeMap::<&str, u32>::new(), Vec::new());
     for object in objects(machine) {
         let kind = object.attribute("type").unwrap_or_default();
-        let next: &mut u32 = counts.entry(kind).or_default();
-        let id = number(object, "os_index").unwrap_or(u64::from(*next));
+        let next = counts.entry(kind).or_default();
+        let id = object.attribute("os_index").map_or_else(|| next.to_string(), str::to_owned);
         *next += 1;
         let cpus = cpus(object, "cpuset").unwrap_or_default();
-        let (id_file, members) = match kind {
-            "Package" | "Socket" => ("physical_package_id", "package_cpus_list"),
-            "Die" => ("die_id", "die_cpus_list"),
-            "Core" => ("core_id", "core_cpus_list"),
-            "NUMANode" => {
-                nodes.push((id, cpus, number(object, "local_memory")));
-                continue;
-            }
-            _ => {
-                let files = cache(object, kind, &cpus);
-                for cpu in cpus.iter().filter(|_| !files.is_empty()) {
-                    let index = caches.entry(cpu).or_default();
-                    for (file, text) in &files {
-                        put(format!("{CPUS}/cpu{cpu}/cache/index{index}/{file}"), text.clone())?;
-                    }
-                    *index += 1;
-                }
-                continue;
-            }
-        };
+        if kind == "NUMANode" {
+            nodes.push((id, cpus, number(object, "local_memory")));
+            continue;
+        }
+        let files = of_each_cpu(object, kind, &id, &cpus.to_string());
         for cpu in cpus.iter() {
-            put(format!("{CPUS}/cpu{cpu}/topology/{id_file}"), id.to_string())?;
-            put(format!("{CPUS}/cpu{cpu}/topology/{members}"), cpus.to_string())?;
+            files.iter().try_for_each(|(file, text)| put(format!("{CPUS}/cpu{cpu}/{file}"), text.clone()))?;
         }
     }
     let distances = distances(machine, nodes.len());
     for (row, (id, cpus, bytes)) in nodes.into_iter().enumerate() {
-        put(format!("{NODES}/node{id}/cpulist"), cpus.to_string())?;
-        if let Some(bytes) = bytes {
-            put(format!("{NODES}/node{id}/meminfo"), format!("Node {id} MemTotal: {bytes} B"))?;
-        }
-        if let Some(distances) = distances.get(row) {
-            put(format!("{NODES}/node{id}/distance"), distances.clone())?;
+        let memory = bytes.map(|bytes| format!("Node {id} MemTotal: {bytes} B"));
+        let files = [
+            ("cpulist", Some(cpus.to_string())),
+            ("meminfo", memory),
+            ("distance", distances.get(row).cloned()),
+        ];
+        for (file, text) in files.into_iter().filter_map(|(file, text)| Some((file, text?))) {
+            put(format!("{NODES}/node{id}/{file}"), text)?;
         }
     }
     Ok(())
 }
 
-/// The files of a cache; none of another object. Version 1 calls every cache `Cache`, version 2 `L1iCache`.
-fn cache(object: Node, kind: &str, cpus: &CpuSet) -> Vec<(&'static str, String)> {
+/// The files of each CPU of an object. Version 1 calls every cache `Cache`, version 2 `L1iCache`.
+fn of_each_cpu(object: Node, kind: &str, id: &str, cpus: &str) -> Vec<(String, String)> {
     const TYPES: [&str; 3] = ["Unified", "Data", "Instruction"];
-    let is_cache = kind == "Cache" || kind.starts_with('L') && kind.ends_with("Cache");
-    let level = number(object, "depth").filter(|_| is_cache);
-    let type_of = || TYPES.get(usize::try_from(number(object, "cache_type").unwrap_or(0)).ok()?);
-    let (Some(level), Some(type_of)) = (level, type_of()) else { return Vec::new() };
-    // A zero stands for what is not known; fully associative is -1.
-    let known = |name| number(object, name).filter(|value| *value > 0).map(|value| value.to_string());
-    let known = [
-        ("size", known("cache_size")),
-        ("coherency_line_size", known("cache_linesize")),
-        ("ways_of_associativity", known("cache_associativity")),
-    ];
-    let mut files: Vec<(&str, String)> =
-        known.into_iter().filter_map(|(file, text)| Some((file, text?))).collect();
-    let sharers = cpus.to_string();
-    files.extend([
-        ("level", level.to_string()),
-        ("type", (*type_of).to_owned()),
-        ("shared_cpu_list", sharers),
-    ]);
-    files
+    let (name, members) = match kind {
+        "Package" | "Socket" => ("physical_package_id", "package_cpus"),
+        "Die" => ("die_id", "die_cpus"),
+        "Core" => ("core_id", "core_cpus"),
+        kind if kind == "Cache" || kind.starts_with('L') && kind.ends_with("Cache") => {
+            // A zero stands for what is not known; fully associative is -1.
+            let known =
+                |name| object.attribute(name).filter(|_| number(object, name).is_some_and(|value| value > 0));
+            let type_of = number(object, "cache_type").map_or(Some(0), |kind| usize::try_from(kind).ok());
+            let type_of = type_of.and_then(|kind| Some((kind, *TYPES.get(kind)?)));
+            let (Some(level), Some((index, type_of))) = (known("depth"), type_of) else { return Vec::new() };
+            let files = [
+                ("level", Some(level)),
+                ("type", Some(type_of)),
+                ("size", known("cache_size")),
+                ("coherency_line_size", known("cache_linesize")),
+                ("ways_of_associativity", known("cache_associativity")),
+                ("shared_cpu_list", Some(cpus)),
+            ];
+            let file = |(file, text): (&str, Option<&str>)| {
+                Some((format!("cache/index{level}{index}/{file}"), text?.to_owned()))
+            };
+            return files.into_iter().filter_map(file).collect();
+        }
+        _ => return Vec::new(),
+    };
+    vec![(format!("topology/{name}"), id.to_owned()), (format!("topology/{members}_list"), cpus.to_owned())]
 }
 
-/// The rows of distances between so many nodes; none where the file has none.
+/// The rows of distances between so many nodes; none where the file has none. Version 1 divides them by a base; both write them in
+/// the order of the nodes.
 fn distances(machine: Node, nodes: usize) -> Vec<String> {
-    let all = machine.document();
-    let words = |node: Node, name| {
-        let parts = node.children().filter(|child| child.has_tag_name(name));
-        let parts = parts.flat_map(|part| part.text().unwrap_or_default().split_whitespace());
-        parts.map(|word| word.parse::<f64>().ok()).collect::<Option<Vec<f64>>>()
+    let values = |node: Node| {
+        let base = node.attribute("latency_base").map_or(Some(1.0), |base| base.parse::<f64>().ok())?;
+        let texts = node.children().filter(|child| !child.has_tag_name("indexes"));
+        let texts = texts.filter_map(|child| child.attribute("value").or_else(|| child.text()));
+        let numbers =
+            texts.flat_map(str::split_whitespace).map(|word| Some(word.parse::<f64>().ok()? * base));
+        numbers.collect::<Option<Vec<f64>>>()
     };
-    // Version 1 divides them by a base, and writes them in the order of the nodes in the text.
-    let first = all.descendants().filter(|node| node.has_tag_name("distances")).filter_map(|node| {
-        let base: f64 = node.attribute("latency_base")?.parse().ok()?;
-        let values = node.children().filter(|child| child.has_tag_name("latency"));
-        let values = values.map(|value| Some(value.attribute("value")?.parse::<f64>().ok()? * base));
-        values.collect::<Option<Vec<f64>>>()
-    });
     let is_latency = |node: &Node| {
-        node.has_tag_name("distances2")
-            && node.attribute("type") == Some("NUMANode")
-            && number(*node, "kind").is_some_and(|kind| kind & u64::from(MEANS_LATENCY) != 0)
+        node.has_tag_name("distances")
+            || node.has_tag_name("distances2")
+                && node.attribute("type") == Some("NUMANode")
+                && number(*node, "kind").is_some_and(|kind| kind & MEANS_LATENCY != 0)
     };
-    let second = all.descendants().filter(is_latency).filter_map(|node| words(node, "u64values"));
-    let square = nodes.checked_mul(nodes).filter(|square| *square > 0);
-    let Some(values) = first.chain(second).find(|values| Some(values.len()) == square) else {
-        return Vec::new();
-    };
+    let all = machine.document().descendants().filter(is_latency).filter_map(values);
+    let square = nodes.saturating_mul(nodes).max(1);
+    let Some(values) = all.into_iter().find(|values| values.len() == square) else { return Vec::new() };
     let row = |row: &[f64]| row.iter().map(|value| value.round().to_string()).collect::<Vec<_>>().join(" ");
-    values.chunks(nodes).map(row).collect()
+    values.chunks(nodes.max(1)).map(row).collect()
 }
 
 /// The objects below an element, those that hold others first.
@@ -323,10 +315,8 @@ mod tests {
         let bomb = "<!DOCTYPE t [<!ENTITY x \"xxxxxxxx\"><!ENTITY y \"&x;&x;\"><!ENTITY z \"&y;&y;\">]><topology>&z;</topology>";
         let every = vec!["0xffffffff"; 2048].join(",");
         let cache = format!(r#"<object type="L2Cache" cpuset="{every}" depth="2" cache_type="0"/>"#);
-        let many = format!(
-            r#"<topology><object type="Machine" cpuset="{every}">{}</object></topology>"#,
-            cache.repeat(40)
-        );
+        let many =
+            format!(r#"<topology><object type="Machine" cpuset="{every}">{}</object></topology>"#, cache);
         for (text, expected) in [
             (deep.as_str(), "nested more than 256 deep"),
             ("<topology>", "is damaged"),
@@ -334,7 +324,7 @@ mod tests {
             ("<topology></topology>", "the topology has no object"),
             (r#"<topology><object type="Machine"/></topology>"#, "has no cpuset"),
             (r#"<topology><object type="Machine" cpuset="0xf...f"/></topology>"#, "has no cpuset"),
-            (many.as_str(), "holds more than"),
+            (many.as_str(), "more than 8192 CPUs"),
             ("<svg></svg>", "is neither a directory"),
         ] {
             let error = opened(text).expect_err("no topology");

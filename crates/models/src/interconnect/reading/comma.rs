@@ -78,7 +78,8 @@ impl Comments {
         let Some((name, value)) = comment.split_once(':') else { return };
         let value = value.trim();
         match name.trim() {
-            "unit" => self.unit = named_unit(value).or(self.unit),
+            "unit" if value == "distance" => self.unit = Some(Unit::Distance),
+            "unit" => self.unit = Unit::from_name(value).filter(|_| !value.is_empty()).or(self.unit),
             "error" => self.standard_error = error_of(value).or(self.standard_error),
             "nodes" => self.number(Member::Nodes, value),
             "cpus" => self.number(Member::Cpus, value),
@@ -91,15 +92,6 @@ impl Comments {
         if let Some(numbers) = numbers.ok().filter(|numbers| !numbers.is_empty()) {
             self.numbers = Some((member, numbers));
         }
-    }
-}
-
-fn named_unit(value: &str) -> Option<Unit> {
-    match value {
-        "ns" => Some(Unit::Nanoseconds),
-        "cycles" => Some(Unit::Cycles),
-        "distance" => Some(Unit::Distance),
-        _ => None,
     }
 }
 
