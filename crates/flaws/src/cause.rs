@@ -221,9 +221,10 @@ fn excluded(case: &Case) -> Option<Cause> {
             choice.excluded.contains(vector) && choice.by_log.contains(vector) == is_logged
         };
         let words: Vec<&str> = open().filter(is_meant).map(|vector| vector.word()).collect();
-        let says = match is_logged {
-            false => format!("booted with {} in mitigations=", words.join(",")),
-            true => "the kernel's log does not name the vectors among the enabled ones".to_owned(),
+        let says = if is_logged {
+            "the kernel's log does not name the vectors among the enabled ones".to_owned()
+        } else {
+            format!("booted with {} in mitigations=", words.join(","))
         };
         if !words.is_empty() && is_explained {
             return Some(new(CauseKind::AttackVector, &words, says));

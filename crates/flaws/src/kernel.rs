@@ -7,7 +7,7 @@ use crate::choice::release_numbers;
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
 use crate::wording::{SysfsStatus, Words};
-use crate::{Architecture, Flaw, Wording};
+use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
 pub(crate) struct KernelWord {
@@ -102,11 +102,10 @@ fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
 fn read(words: &Words, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
     let is_made_up = evidence.cpus.iter().any(|cpu| !cpu.one_of.is_empty());
-    let meant = |wording: &Wording| match wording.by_model && is_made_up {
-        true => Wording { state: WorkaroundState::Unknown, protected: None, ..wording.clone() },
-        false => wording.clone(),
-    };
-    let wordings: Vec<Wording> = flaw.wording.iter().map(meant).collect();
+    let mut wordings = flaw.wording.clone();
+    for wording in wordings.iter_mut().filter(|wording| wording.by_model && is_made_up) {
+        (wording.state, wording.protected) = (WorkaroundState::Unknown, None);
+    }
     let Some(part) = &flaw.vulnerability_part else { return words.status(&wordings) };
     // On arm64 the one text covers Spectre v2 and BHB: Linux, arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
     let is_arm = Architecture::of(evidence) == Some(Architecture::Arm64);

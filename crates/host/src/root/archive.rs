@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu, hwloc, store};
+use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu, hwloc};
 use crate::plain_file::open_plain;
 
 /// The most bytes kept in memory of all files of an archive.
@@ -147,7 +147,8 @@ impl Archive {
 
     /// Keeps what a topology in XML describes.
     fn fill_from_xml(&mut self, path: &Path) -> Result<(), Stop> {
-        let bytes = store::read_file(path)?;
+        let mut bytes = Vec::new();
+        open_plain(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
         if bytes.len() as u64 >= FILE_BYTES_MAX {
             return Err(Stop::Limit(XML_LIMIT));
         }

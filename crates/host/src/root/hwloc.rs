@@ -316,7 +316,7 @@ mod tests {
         let every = vec!["0xffffffff"; 2048].join(",");
         let cache = format!(r#"<object type="L2Cache" cpuset="{every}" depth="2" cache_type="0"/>"#);
         let many =
-            format!(r#"<topology><object type="Machine" cpuset="{every}">{}</object></topology>"#, cache);
+            format!(r#"<topology><object type="Machine" cpuset="{every}">{cache}</object></topology>"#);
         for (text, expected) in [
             (deep.as_str(), "nested more than 256 deep"),
             ("<topology>", "is damaged"),

@@ -126,7 +126,7 @@ mod tests {
             "Measuring idle latencies (in ns)...\nNuma node\nNuma node 0 1\n 0  80.1 130\n 1 131 81\n\nend\n";
         for text in [numactl, checker, "80,130\n131,81\n"] {
             let plain = read_matrix(text).expect(text);
-            let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+            let quoted = format!("> {}\n", text.trim_end().replace('\n', "\n> "));
             for text in [quoted.clone(), quoted.replace("> ", ">> "), format!("```\n{text}```\n")] {
                 assert_eq!(read_matrix(&text).as_ref(), Ok(&plain), "{text}");
             }

@@ -198,7 +198,7 @@ fn join_parts(lines: &mut Vec<Line>) {
         let count = widths.len();
         // With names of columns, whose corner may be left out, or with names of rows only, or without any.
         let is_named = *head + 1 == count || *head == count;
-        lines.len() % parts == 0
+        lines.len().is_multiple_of(*parts)
             && !rest.is_empty()
             && (rest.iter().all(|width| *width == count) && is_named
                 || widths.iter().all(|width| *width == count + 1))
