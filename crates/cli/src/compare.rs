@@ -68,7 +68,6 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         );
     }
     let sources = read_all(&arguments.inputs)?;
-    let configurations: Vec<Configuration> = sources.iter().map(|one| one.configuration.clone()).collect();
     let options = Options {
         baseline: arguments.baseline.clone(),
         margin_percent: arguments.margin,
@@ -80,9 +79,11 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         [] => own_history(&Store::of_user(), &sources),
         given => history(given)?,
     };
-    let table = experiments::compare::compare(&configurations, &earlier, &options)?;
+    let (configurations, records): (Vec<Configuration>, Vec<_>) =
+        sources.into_iter().map(|one| (one.configuration, one.record)).unzip();
+    let table = experiments::compare::compare(configurations, &earlier, &options)?;
     // Pictures are on the page alone.
-    let records = sources.iter().filter(|_| arguments.forms.html.is_some()).map(|one| one.record.as_ref());
+    let records = records.iter().filter(|_| arguments.forms.html.is_some()).map(Option::as_ref);
     let typed: Vec<String> =
         std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
     let page = report::comparison_page(&table, &records.collect::<Vec<_>>(), &typed);

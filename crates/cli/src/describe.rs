@@ -40,8 +40,8 @@ pub(crate) struct MachineArguments {
 /// Which machine is meant: this one, unless one is named.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SourceArguments {
-    /// Read a recorded machine: a directory or tarball with proc/ and sys/
-    #[arg(long, value_name = "DIR|TARBALL")]
+    /// Read a recorded machine: a directory or tarball with proc/ and sys/, or a topology of hwloc (lstopo --of xml)
+    #[arg(long, value_name = "DIR|TARBALL|XML")]
     sysroot: Option<PathBuf>,
     /// Read a CPUID dump: the text of cpuid -r, AIDA64 or InstLatx64, or a directory or tarball with pu0, pu1, ...
     #[arg(long, value_name = "TEXT|DIR|TARBALL")]
@@ -60,8 +60,11 @@ impl SourceArguments {
 
     /// Its files, if there is more than a dump, and its CPUID.
     pub(crate) fn open(&self) -> anyhow::Result<(Option<Root>, Option<Cpuid>)> {
-        let dump = self.cpuid.as_deref().map(Cpuid::open).transpose()?;
-        Ok(match (&self.sysroot, dump) {
+        // A topology of hwloc is a machine, whichever option names it.
+        let is_topology = |path: &&Path| self.sysroot.is_none() && host::is_topology(path);
+        let topology = self.cpuid.as_deref().filter(is_topology);
+        let dump = self.cpuid.as_deref().filter(|_| topology.is_none()).map(Cpuid::open).transpose()?;
+        Ok(match (self.sysroot.as_deref().or(topology), dump) {
             (None, None) => (Some(Root::live()), Cpuid::live()),
             (None, dump) => (None, dump),
             (Some(path), dump) => {

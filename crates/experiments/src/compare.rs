@@ -13,7 +13,7 @@ mod of_record;
 mod rows;
 mod runs;
 
-use machine::did_you_mean;
+use machine::{counted, did_you_mean};
 use record::{
     COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, EarlierRuns,
     FactDifference,
@@ -79,11 +79,12 @@ pub enum CompareError {
 /// # Errors
 /// `CompareError` says what does not fit together and what to do.
 pub fn compare(
-    configurations: &[Configuration],
+    configurations: impl Into<Vec<Configuration>>,
     history: &[Configuration],
     options: &Options,
 ) -> Result<ComparisonTable, CompareError> {
-    let configurations = distinctly_named(configurations);
+    let mut configurations = configurations.into();
+    name_distinctly(&mut configurations);
     if let [only] = configurations.as_slice() {
         return Err(CompareError::Single { name: only.name.clone() });
     }
@@ -183,15 +184,13 @@ fn summary(configuration: &Configuration) -> ConfigurationSummary {
 }
 
 /// Configurations of one name get their place behind it.
-fn distinctly_named(configurations: &[Configuration]) -> Vec<Configuration> {
-    let mut named: Vec<Configuration> = configurations.to_vec();
-    for (index, one) in named.iter_mut().enumerate() {
-        let alike = configurations.iter().filter(|other| other.name == one.name).count();
-        if alike > 1 {
+fn name_distinctly(configurations: &mut [Configuration]) {
+    let names: Vec<String> = configurations.iter().map(|one| one.name.clone()).collect();
+    for (index, one) in configurations.iter_mut().enumerate() {
+        if names.iter().filter(|name| **name == one.name).count() > 1 {
             one.name = format!("{} ({})", one.name, index + 1);
         }
     }
-    named
 }
 
 fn names<'c>(configurations: impl Iterator<Item = &'c Configuration>) -> String {
@@ -201,7 +200,7 @@ fn names<'c>(configurations: impl Iterator<Item = &'c Configuration>) -> String 
 /// Tests of which runs failed, with their count by configuration.
 fn failed(configurations: &[Configuration]) -> Vec<String> {
     let of = |one: &Configuration, test: &Test| {
-        let runs = machine::counted(test.failed(), "run");
+        let runs = counted(test.failed(), "run");
         (test.failed() > 0).then(|| format!("{}: {runs} of {} failed", one.name, test.name))
     };
     configurations.iter().flat_map(|one| one.tests.iter().filter_map(move |test| of(one, test))).collect()
@@ -250,13 +249,15 @@ fn cautions(
     if facts::are_different_machines(differences) {
         said.push("these are different machines: every difference between them is in the numbers".to_owned());
     }
-    let single = rows.iter().filter(|row| row.interval.is_none()).count();
-    if single > 0 {
-        let which = if single == rows.len() { "all rows".to_owned() } else { format!("{single} rows") };
-        said.push(format!(
-            "single runs carry no interval ({which}): nothing is called faster or slower there"
-        ));
-    }
+    let without = |why: &str, is_meant: &dyn Fn([usize; 2]) -> bool| {
+        let count = rows.iter().filter(|row| row.interval.is_none() && is_meant(row.samples)).count();
+        let which = if count == rows.len() { "all rows".to_owned() } else { counted(count, "row") };
+        (count > 0).then(|| format!("{why} ({which}): nothing is called faster or slower there"))
+    };
+    let is_one_sided = |samples: [usize; 2]| samples.contains(&1) && samples != [1, 1];
+    said.extend(without("single runs carry no interval", &|samples| samples == [1, 1]));
+    said.extend(without("one side has a single run, which carries no interval", &is_one_sided));
+    said.extend(without("runs that are all alike show no spread", &|samples| !samples.contains(&1)));
     said.extend(what_is_known(rows));
     said.push(
         "one after the other: time and treatment cannot be separated, whatever changed between the runs is \

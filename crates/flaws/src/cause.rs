@@ -4,10 +4,10 @@
 //! does not offer, a text of the kernel. Where nothing shows it, it is unknown, and what would show it is said.
 
 use machine::{BootWord, boot_words, last_word};
-use record::{AttackVector, Cause, CauseKind, FlawEvidence, Protection, Reading};
+use record::{AttackVector, Cause, CauseKind, FlawEvidence, Protection, Reading, pair_key};
 
 use crate::choice::{Choice, names};
-use crate::dependence::{ANY_MITIGATION, Software};
+use crate::dependence::{ANY_MITIGATION, BUILT_IN_ALONE, CausesOf, LeafBit, Software};
 use crate::{AppliedBy, Flaw, Wording};
 
 /// The files of the first kernel that has any. Linux 4.15, drivers/base/cpu.c. A recording without them is not complete.
@@ -48,16 +48,35 @@ impl<'a> Case<'a> {
             return vector == AttackVector::CrossThread;
         }
         let open = self.flaw.causes.open.iter().find(|(text, _)| self.says(text));
-        open.is_none_or(|(_, vectors)| vectors.contains(&vector))
+        let is_safe = self.of_this().any(|of| of.safe.contains(&vector));
+        !is_safe && open.is_none_or(|(_, vectors)| vectors.contains(&vector))
+    }
+
+    /// What the entry says of CPUs like this one.
+    fn of_this(&self) -> impl Iterator<Item = &'a CausesOf> {
+        let evidence = self.evidence;
+        let lacks = |flag: &String| !evidence.flags.is_empty() && !evidence.may_have_flag(flag);
+        let is_set = |of: &LeafBit| {
+            evidence.cpuid.get(&pair_key(of.leaf, 0)).is_some_and(|[eax, ..]| eax >> of.bit & 1 == 1)
+        };
+        self.flaw.causes.of.iter().filter(move |of| {
+            (of.vendors.is_empty() || self.is_of(&of.vendors))
+                && of.without_flag.as_ref().is_none_or(lacks)
+                && of.eax_bit.as_ref().is_none_or(is_set)
+        })
+    }
+
+    /// Options without which the kernel has no code for it here.
+    pub(crate) fn kernel_code(&self) -> &'a [String] {
+        let special = self.of_this().map(|of| &of.kernel_code).find(|options| !options.is_empty());
+        special.unwrap_or(&self.flaw.causes.kernel_code)
     }
 
     /// Flags of which the CPU offers none, if it must offer one.
     pub(crate) fn missing_flags(&self) -> Vec<String> {
         let mut applied = self.flaw.workaround.iter().filter(|one| one.is_applied_on(self.evidence));
         let own = applied.find(|one| !one.fix_flags.is_empty()).into_iter().flat_map(|one| &one.fix_flags);
-        let causes = &self.flaw.causes;
-        let is_of_vendor = causes.default_flags_of.is_empty() || self.is_of(&causes.default_flags_of);
-        let by_default = causes.default_flags.iter().filter(|_| is_of_vendor);
+        let by_default = self.of_this().flat_map(|of| &of.default_flags);
         let asked: Vec<String> = own.chain(by_default).cloned().collect();
         let may_have = |flag: &String| self.evidence.may_have_flag(flag);
         // A guest's kernel that has no flags to show knows them all the same, and says that it could do nothing.
@@ -69,6 +88,20 @@ impl<'a> Case<'a> {
     fn is_of(&self, vendors: &[String]) -> bool {
         let is_one = |vendor: &String| vendors.contains(vendor);
         self.evidence.cpus.iter().any(|cpu| cpu.vendor.as_ref().is_some_and(is_one))
+    }
+
+    /// Whether a word is part of the kernel, and not of what the boot loader gives.
+    pub(crate) fn is_built_in(&self, text: &str) -> bool {
+        let count = |line: &Option<String>| {
+            boot_words(line.as_deref().unwrap_or_default()).filter(|word| word.text == text).count()
+        };
+        let built_in = count(&self.evidence.built_in_words);
+        built_in > 0 && (self.is_built_in_alone() || built_in == count(&self.evidence.command_line))
+    }
+
+    /// Whether the kernel heeds no words but those that are part of it.
+    pub(crate) fn is_built_in_alone(&self) -> bool {
+        BUILT_IN_ALONE.iter().any(|option| self.evidence.kernel_options.get(*option) == Some(&true))
     }
 
     /// The configuration's answer on an option: known and off.
@@ -91,7 +124,11 @@ fn new(kind: CauseKind, names: &[&str], says: impl Into<String>) -> Cause {
 }
 
 fn why(case: &Case) -> Cause {
-    let booted = |kind, word: &str| new(kind, &[word], format!("booted with {word}"));
+    let booted = |kind, word: &str| {
+        let whose =
+            if case.is_built_in(word) { ", which is built into the kernel (CONFIG_CMDLINE)" } else { "" };
+        new(kind, &[word], format!("booted with {word}{whose}"))
+    };
     let is_by_kernel = case.flaw.vulnerability_file.is_some();
     if let Some(word) = own_word(case) {
         return booted(CauseKind::OwnWord, word.text);
@@ -135,7 +172,8 @@ fn why(case: &Case) -> Cause {
 fn own_word<'a>(case: &Case<'a>) -> Option<BootWord<'a>> {
     let line = case.evidence.command_line.as_deref().unwrap_or_default();
     let is_off = |word: &BootWord| {
-        case.flaw.causes.off_words.iter().map(|text| BootWord::of(text)).any(|off| {
+        let words = case.flaw.causes.off_words.iter().chain(case.of_this().flat_map(|of| &of.off_words));
+        words.map(|text| BootWord::of(text)).any(|off| {
             let is_part = match (off.value, word.value) {
                 (Some(off), Some(value)) => off == value || value.split(',').any(|part| part == off),
                 (off, value) => off == value,
@@ -150,10 +188,9 @@ fn own_word<'a>(case: &Case<'a>) -> Option<BootWord<'a>> {
 
 /// The kernel's configuration leaves it out, or off by default.
 fn configured(case: &Case) -> Option<Cause> {
-    let causes = &case.flaw.causes;
-    let mut asked = ANY_MITIGATION.into_iter().chain(causes.kernel_code.iter().map(String::as_str));
+    let mut asked = ANY_MITIGATION.into_iter().chain(case.kernel_code().iter().map(String::as_str));
     let code = asked.find(|option| case.is_configured_off(option));
-    let default = causes.kernel_default.as_deref().filter(|option| case.is_configured_off(option));
+    let default = case.flaw.causes.kernel_default.as_deref().filter(|option| case.is_configured_off(option));
     let option = code.or(default)?;
     Some(new(CauseKind::KernelConfiguration, &[option], format!("the kernel was built without {option}")))
 }
@@ -178,12 +215,20 @@ fn featureless(case: &Case) -> Option<Cause> {
 fn excluded(case: &Case) -> Option<Cause> {
     let (choice, deciding) = (case.choice, case.flaw.causes.deciding());
     let open = || deciding.iter().filter(|vector| case.leaves_open(**vector));
-    let words = open().filter(|vector| choice.excluded.contains(vector));
-    let words: Vec<&str> = words.map(|vector| vector.word()).collect();
-    let is_partial = open().count() < deciding.len();
-    if !words.is_empty() && (choice.leaves_off(case.flaw) || is_partial) {
-        let says = format!("booted with {} in mitigations=", words.join(","));
-        return Some(new(CauseKind::AttackVector, &words, says));
+    let is_explained = choice.leaves_off(case.flaw) || open().count() < deciding.len();
+    for is_logged in [false, true] {
+        let is_meant = |vector: &&AttackVector| {
+            choice.excluded.contains(vector) && choice.by_log.contains(vector) == is_logged
+        };
+        let words: Vec<&str> = open().filter(is_meant).map(|vector| vector.word()).collect();
+        let says = if is_logged {
+            "the kernel's log does not name the vectors among the enabled ones".to_owned()
+        } else {
+            format!("booted with {} in mitigations=", words.join(","))
+        };
+        if !words.is_empty() && is_explained {
+            return Some(new(CauseKind::AttackVector, &words, says));
+        }
     }
     if choice.without_kvm && choice.leaves_off(case.flaw) {
         let says = "the kernel was built without CONFIG_KVM and so leaves guests out by default";

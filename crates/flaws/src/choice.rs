@@ -14,6 +14,9 @@ const VECTORS_SINCE: [u32; 2] = [6, 17];
 /// The global part of `mitigations=`, longest first, as `mitigations_parse_global_opt` tries them.
 const GLOBAL: [&str; 3] = ["auto,nosmt", "auto", "off"];
 
+/// How the kernel logs the vectors that are on. Linux 6.17 and 7.3.4, arch/x86/kernel/cpu/bugs.c, cpu_print_attack_vectors.
+const LOGGED: &str = "Enabled attack vectors: ";
+
 /// What the words of a command line choose.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choice {
@@ -27,6 +30,8 @@ pub struct Choice {
     pub refused: Vec<String>,
     /// The kernel is known to know vectors; otherwise words for them are believed where the release is not known.
     pub is_known_release: bool,
+    /// Of the excluded ones those that no word excludes: the kernel's log does not name them.
+    pub by_log: BTreeSet<AttackVector>,
     /// The kernel is known to have been built without KVM, which leaves guests out.
     pub without_kvm: bool,
 }
@@ -36,11 +41,34 @@ impl Choice {
     pub fn of(evidence: &FlawEvidence) -> Self {
         let release = evidence.kernel_release.as_deref().and_then(release_numbers);
         let is_x86 = Architecture::of(evidence) != Some(Architecture::Arm64);
-        let has_vectors = is_x86 && release.is_none_or(|release| release >= VECTORS_SINCE);
+        let mut lines = evidence.messages.iter().filter_map(|line| line.split_once(LOGGED));
+        let logged = lines.next().map(|(_, list)| list);
+        let is_new = release.is_none_or(|release| release >= VECTORS_SINCE);
+        let has_vectors = is_x86 && (is_new || logged.is_some());
         let mut choice = Self::parse(evidence.command_line.as_deref().unwrap_or_default(), has_vectors);
-        choice.is_known_release = has_vectors && release.is_some();
+        choice.is_known_release = has_vectors && (release.is_some() || logged.is_some());
         choice.without_kvm = has_vectors && evidence.kernel_options.get("CONFIG_KVM") == Some(&false);
+        if let Some(list) = logged.filter(|_| has_vectors) {
+            choice.heed(list, evidence.command_line.is_some());
+        }
         choice
+    }
+
+    /// Takes in the vectors that the kernel's log names as on: where all words are known, guests are missing for want of KVM.
+    fn heed(&mut self, list: &str, has_words: bool) {
+        let (vectors, smt) = list.split_once("SMT mitigations:").unwrap_or((list, ""));
+        let named: BTreeSet<&str> = vectors.split(',').map(str::trim).collect();
+        self.without_smt |= smt.trim() == "on";
+        let is_off = |vector: &AttackVector| {
+            *vector != AttackVector::CrossThread
+                && !named.contains(vector.name())
+                && !self.excluded.contains(vector)
+        };
+        let off: BTreeSet<_> =
+            AttackVector::ALL.into_iter().filter(|vector| !self.is_off && is_off(vector)).collect();
+        self.without_kvm = has_words && off.iter().any(|vector| vector.requires_kvm());
+        self.by_log = off.into_iter().filter(|vector| !(self.without_kvm && vector.requires_kvm())).collect();
+        self.excluded.extend(&self.by_log);
     }
 
     /// Reads every `mitigations=` in its order: before vectors the last holds, with them what is off stays off.
@@ -138,6 +166,37 @@ mod tests {
         let older = Choice::parse("mitigations=auto,no_user_user", false);
         assert!(older.excluded.is_empty() && older.refused == ["auto,no_user_user"]);
         assert!(!Choice::parse("mitigations=off mitigations=auto", false).is_off);
+    }
+
+    #[test]
+    fn the_log_shows_what_is_on_whatever_was_not_read() {
+        let machine = |line: Option<&str>, list: &str| FlawEvidence {
+            command_line: line.map(str::to_owned),
+            messages: vec![format!("mitigations: Enabled attack vectors: {list}SMT mitigations: auto")],
+            ..FlawEvidence::default()
+        };
+        for (line, list, excluded, by_log, without_kvm) in [
+            (Some("quiet"), "user_kernel, user_user, ", &[][..], &[][..], true),
+            (None, "user_kernel, user_user, ", &[GuestHost, GuestGuest], &[GuestHost, GuestGuest], false),
+            (
+                Some("mitigations=auto,no_guest_host"),
+                "user_kernel, user_user, guest_guest, ",
+                &[GuestHost],
+                &[],
+                false,
+            ),
+            (Some("quiet"), "user_kernel, guest_host, guest_guest, ", &[UserUser], &[UserUser], false),
+            (Some("mitigations=off"), "", &[], &[], false),
+        ] {
+            let choice = Choice::of(&machine(line, list));
+            let found = [&choice.excluded, &choice.by_log].map(|set| set.iter().copied().collect::<Vec<_>>());
+            assert_eq!(
+                (found, choice.without_kvm),
+                ([excluded.to_vec(), by_log.to_vec()], without_kvm),
+                "{line:?} {list}"
+            );
+            assert!(choice.is_known_release);
+        }
     }
 
     proptest! {

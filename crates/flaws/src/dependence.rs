@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Options without which a kernel of x86 has no mitigation at all; the second is the name before Linux 6.10.
 pub(crate) const ANY_MITIGATION: [&str; 2] = ["CONFIG_CPU_MITIGATIONS", "CONFIG_SPECULATION_MITIGATIONS"];
 
+/// Options by which the words that are built into the kernel are all that hold: x86, then arm64. Linux 7.3.4, arch/x86/kernel/setup.c,
+/// setup_arch; arch/arm64/Kconfig.
+pub(crate) const BUILT_IN_ALONE: [&str; 2] = ["CONFIG_CMDLINE_OVERRIDE", "CONFIG_CMDLINE_FORCE"];
+
 /// What makes the kernel leave a mitigation off, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -24,12 +28,9 @@ pub struct Causes {
     /// Options without which the kernel has no code for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_code: Vec<String>,
-    /// Flags of /proc/cpuinfo of which the kernel needs one to mitigate it by itself.
+    /// What holds of some CPUs only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub default_flags: Vec<String>,
-    /// Vendors of CPUs for which that is so; all where empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub default_flags_of: Vec<String>,
+    pub of: Vec<CausesOf>,
     /// What mitigates it without such a flag, by software alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub software: Vec<Software>,
@@ -48,6 +49,47 @@ pub struct Causes {
     /// Texts of the kernel that leave some of the vectors open and close the others.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub open: BTreeMap<String, Vec<AttackVector>>,
+}
+
+/// What a mitigation depends on where the CPU fulfils every condition that is named.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct CausesOf {
+    /// Condition: its vendor is one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vendors: Vec<String>,
+    /// Condition: it does not offer this flag of /proc/cpuinfo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_flag: Option<String>,
+    /// Condition: this bit of CPUID is set, of EAX of a leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eax_bit: Option<LeafBit>,
+    /// Words that switch it off or weaken it, beside those of every CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub off_words: Vec<String>,
+    /// Options without which the kernel has no code for it, in place of those of every CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_code: Vec<String>,
+    /// Flags of /proc/cpuinfo of which the kernel needs one to mitigate it by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_flags: Vec<String>,
+    /// Vectors against which this CPU is safe by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub safe: Vec<AttackVector>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A bit of EAX of a leaf of CPUID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LeafBit {
+    /// The leaf.
+    pub leaf: u32,
+    /// The bit.
+    pub bit: u32,
 }
 
 /// A mitigation by software that the kernel does not choose by itself.
@@ -83,8 +125,9 @@ impl Causes {
     /// The options of the kernel's configuration that it names.
     pub(crate) fn kernel_options(&self) -> impl Iterator<Item = &str> {
         let of_software = self.software.iter().flat_map(|software| &software.kernel_options);
-        let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_software).map(String::as_str);
-        own.chain(ANY_MITIGATION).chain(["CONFIG_KVM"])
+        let of_some = self.of.iter().flat_map(|of| &of.kernel_code);
+        let own = self.kernel_default.iter().chain(&self.kernel_code).chain(of_some).chain(of_software);
+        own.map(String::as_str).chain(ANY_MITIGATION).chain(BUILT_IN_ALONE).chain(["CONFIG_KVM"])
     }
 }
 

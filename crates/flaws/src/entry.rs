@@ -123,6 +123,9 @@ pub struct Flaw {
     /// CPUs at which the kernel looks, guests left out: elsewhere its "Not affected" says nothing. All where empty.
     #[serde(default)]
     pub kernel_looks_at: Vec<CpuRange>,
+    /// CPUs at which only newer kernels look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_late: Option<KernelLate>,
     /// The part of that file that is meant: from this word to the end of its part.
     #[serde(default)]
     pub vulnerability_part: Option<String>,
@@ -230,36 +233,24 @@ pub struct Need {
     pub x86: bool,
 }
 
-/// Who applies a workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AppliedBy {
-    /// The board's firmware.
-    Bios,
-    /// A microcode update.
-    Microcode,
-    /// The kernel.
-    Kernel,
-    /// The hypervisor, for its guests.
-    Hypervisor,
-    /// The compiler, in each program.
-    Compiler,
-    /// Whoever runs the machine.
-    Operator,
-}
-
-impl AppliedBy {
-    /// Who, in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bios => "firmware",
-            Self::Microcode => "microcode",
-            Self::Kernel => "the kernel",
-            Self::Hypervisor => "the hypervisor",
-            Self::Compiler => "the compiler",
-            Self::Operator => "whoever runs the machine",
-        }
+machine::named! {
+    /// Who applies a workaround; its name is who, in words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum AppliedBy {
+        /// The board's firmware.
+        Bios = "firmware",
+        /// A microcode update.
+        Microcode = "microcode",
+        /// The kernel.
+        Kernel = "the kernel",
+        /// The hypervisor, for its guests.
+        Hypervisor = "the hypervisor",
+        /// The compiler, in each program.
+        Compiler = "the compiler",
+        /// Whoever runs the machine.
+        Operator = "whoever runs the machine",
     }
 }
 
@@ -319,6 +310,9 @@ pub struct Wording {
     /// Whether the machine is safe, where the state alone would say it wrong: safe without a workaround.
     #[serde(default)]
     pub protected: Option<Protection>,
+    /// The kernel says so by the model that the CPU names: of one that is made up it says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_model: bool,
     /// What closes just this gap, where the entry's workaround is already on or is another.
     #[serde(default)]
     pub fix: Option<String>,
@@ -394,6 +388,17 @@ pub struct KernelRelease {
     pub at_least: [u32; 2],
     /// Who says so.
     pub source: String,
+}
+
+/// CPUs of which older kernels say "Not affected" unseen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KernelLate {
+    /// Which.
+    pub cpus: Vec<CpuRange>,
+    /// The first release that looks at them.
+    pub since: KernelRelease,
 }
 
 /// A message of the kernel that tells of a workaround; its absence says nothing, as the buffer forgets.

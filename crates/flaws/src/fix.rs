@@ -1,5 +1,6 @@
 //! What would protect a machine: one boot option, command or update that can be followed on it.
 
+use machine::BootWord;
 use record::{Cause, CauseKind, FlawEvidence, Protection};
 
 use crate::cause::{Case, software};
@@ -11,6 +12,9 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     let (flaw, evidence) = (case.flaw, case.evidence);
     let names = || cause.names.join(" ");
     match cause.kind {
+        CauseKind::OwnWord | CauseKind::MitigationsOff if case.is_built_in(&cause.names[0]) => {
+            return Some(against_built_in(case, &cause.names[0]));
+        }
         CauseKind::OwnWord | CauseKind::MitigationsOff => return Some(format!("boot without {}", names())),
         CauseKind::OldMicrocode if flaw.vulnerability_file.is_some() => return Some(missing(case, &[])),
         CauseKind::OldKernel => return Some("update the kernel".to_owned()),
@@ -32,12 +36,16 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
     // The option of one mitigation goes before vectors and before what the kernel was built to do by default.
     let own = || own_option(flaw, evidence);
     match cause.kind {
-        CauseKind::AttackVector => own().or_else(|| Some(format!("boot without {}", cause.names.join(",")))),
+        CauseKind::AttackVector => own().filter(|fix| !is_left_to_vectors(fix)).or_else(|| {
+            evidence.command_line.as_ref().map(|_| format!("boot without {}", cause.names.join(",")))
+        }),
         CauseKind::KernelConfiguration => {
-            let is_code = flaw.causes.kernel_code.contains(&cause.names[0]);
+            let is_code = case.kernel_code().contains(&cause.names[0]);
             let has_own = !is_code
                 && (flaw.causes.kernel_default.as_ref() == Some(&cause.names[0]) || case.choice.without_kvm);
-            own().filter(|_| has_own).or_else(|| Some(format!("use a kernel built with {}", names())))
+            let software = || software(case).filter(|_| is_code).map(str::to_owned);
+            let rebuild = || Some(format!("use a kernel built with {}", names()));
+            own().filter(|_| has_own).or_else(software).or_else(rebuild)
         }
         CauseKind::MissingFeature => {
             software(case).map(str::to_owned).or_else(|| Some(missing(case, &cause.names)))
@@ -50,6 +58,37 @@ pub(crate) fn fix(case: &Case, cause: &Cause) -> Option<String> {
         }
         _ => applied.find_map(|workaround| by(workaround, evidence)),
     }
+}
+
+/// `auto` leaves it to the vectors.
+fn is_left_to_vectors(fix: &str) -> bool {
+    fix.ends_with("=auto")
+}
+
+/// Words that no later word takes back. Linux 7.3.4, arch/x86/kernel/cpu/bugs.c: spectre_v2_parse_cmdline, ssb_parse_cmdline.
+const LASTING: [&str; 2] = ["nospectre_v2", "nospec_store_bypass_disable"];
+
+/// A word for the boot loader against one that is part of the kernel: it stands behind that, and the last one holds.
+fn against_built_in(case: &Case, word: &str) -> String {
+    let name = BootWord::of(word).name;
+    let positive = name.strip_prefix("no").filter(|_| !word.contains('='));
+    let of_name = || {
+        let all = crate::catalogue().flaws.into_iter().flat_map(|flaw| flaw.workaround);
+        let is_meant = |one: &Workaround| {
+            one.fix.as_ref().is_some_and(|fix| BootWord::of(fix).is_named(positive.unwrap_or(name)))
+        };
+        all.filter(is_meant).min_by_key(|one| !one.fix_is_default)?.fix
+    };
+    let found = match name {
+        _ if case.is_built_in_alone() || LASTING.contains(&word) => None,
+        // Since vectors nothing takes `off` back, and one mitigation has a word of its own.
+        "mitigations" if case.choice.is_known_release => {
+            own_option(case.flaw, case.evidence).filter(|fix| !is_left_to_vectors(fix))
+        }
+        "mitigations" => Some("mitigations=auto".to_owned()),
+        _ => of_name(),
+    };
+    found.unwrap_or_else(|| format!("use a kernel built without {word} in CONFIG_CMDLINE"))
 }
 
 /// What switches one mitigation on whatever the vectors and the kernel's defaults are.

@@ -265,10 +265,13 @@ impl Catalogue {
                 .extend(flaw.pci.iter().map(|bits| PciWord { function: bits.function, offset: bits.offset }));
             let needed = flaw.need.iter().flat_map(|need| need.flag.iter().chain(&need.without_flag));
             let fixing = flaw.workaround.iter().flat_map(|workaround| &workaround.fix_flags);
-            required.flags.extend(needed.chain(fixing).chain(&flaw.causes.default_flags).cloned());
+            let of_some = &flaw.causes.of;
+            let by_default = of_some.iter().flat_map(|of| of.default_flags.iter().chain(&of.without_flag));
+            required.flags.extend(needed.chain(fixing).chain(by_default).cloned());
             required.kernel_options.extend(flaw.causes.kernel_options().map(str::to_owned));
             required.kernel_flags.extend(flaw.hidden_flag.iter().map(|flag| flag.name.clone()));
             required.cpuid.extend(flaw.cpuid.iter().map(|bit| (bit.leaf, bit.subleaf)));
+            required.cpuid.extend(of_some.iter().filter_map(|of| Some((of.eax_bit.as_ref()?.leaf, 0))));
         }
         required
     }

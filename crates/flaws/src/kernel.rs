@@ -6,7 +6,7 @@ use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundSta
 use crate::choice::release_numbers;
 use crate::cpu_range::{Membership, among};
 use crate::presence::foreign;
-use crate::wording::{SysfsStatus, part_status, sysfs_form, sysfs_status};
+use crate::wording::{SysfsStatus, Words};
 use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
@@ -28,11 +28,12 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                let form = sysfs_form(text);
+                let words = Words::of(text);
+                let form = words.form();
                 let is_bare = form.as_deref() == Some("Mitigation: Clear CPU buffers");
                 let is_cut = is_bare && WITH_SIBLINGS.contains(&file.as_str());
                 sysfs_status =
-                    if is_cut { SysfsStatus::not_understood(text) } else { read(text, flaw, evidence) };
+                    if is_cut { SysfsStatus::not_understood(text) } else { read(&words, flaw, evidence) };
                 let doubt = if form.is_some() && !is_cut { "" } else { " (no known wording of a kernel)" };
                 says.push(format!("{file}: {}{doubt}", text.trim()));
                 if sysfs_status.affected == Answer::No && !has_looked(flaw, evidence) {
@@ -89,18 +90,29 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
 /// False where the kernel says "Not affected" of whom it does not know: CPUs that it has no list for, and guests.
 fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
     let looks_at = |cpu| among(&flaw.kernel_looks_at, cpu) == Membership::Inside;
-    flaw.kernel_looks_at.is_empty() || (evidence.hypervisor.is_none() && evidence.cpus.iter().all(looks_at))
+    let release = evidence.kernel_release.as_deref().and_then(release_numbers);
+    let is_early = flaw.kernel_late.as_ref().is_some_and(|late| {
+        let is_meant = |cpu| among(&late.cpus, cpu) == Membership::Inside;
+        release.is_none_or(|release| release < late.since.at_least) && evidence.cpus.iter().any(is_meant)
+    });
+    let is_free = flaw.kernel_looks_at.is_empty();
+    !is_early && (is_free || (evidence.hypervisor.is_none() && evidence.cpus.iter().all(looks_at)))
 }
 
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
-fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
-    let Some(part) = &flaw.vulnerability_part else { return sysfs_status(text, &flaw.wording) };
+fn read(words: &Words, flaw: &Flaw, evidence: &FlawEvidence) -> SysfsStatus {
+    let is_made_up = evidence.cpus.iter().any(|cpu| !cpu.one_of.is_empty());
+    let mut wordings = flaw.wording.clone();
+    for wording in wordings.iter_mut().filter(|wording| wording.by_model && is_made_up) {
+        (wording.state, wording.protected) = (WorkaroundState::Unknown, None);
+    }
+    let Some(part) = &flaw.vulnerability_part else { return words.status(&wordings) };
     // On arm64 the one text covers Spectre v2 and BHB: Linux, arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
     let is_arm = Architecture::of(evidence) == Some(Architecture::Arm64);
-    if is_arm && text.trim().eq_ignore_ascii_case("not affected") {
-        return sysfs_status(text, &[]);
+    if is_arm && words.form().as_deref() == Some("Not affected") {
+        return words.status(&[]);
     }
-    part_status(text, part, &flaw.wording)
+    words.part(part, &wordings)
 }
 
 /// What tells of the workaround beside the file.

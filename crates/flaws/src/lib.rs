@@ -30,11 +30,11 @@ mod wording;
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
 pub use choice::Choice;
 pub use cpu_range::{ArmRange, CpuRange, Revision, X86Range};
-pub use dependence::{Causes, Software, VectorCode};
+pub use dependence::{Causes, CausesOf, LeafBit, Software, VectorCode};
 pub use entry::{
-    AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease,
-    Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState,
-    Switch, TaskStatus, Wording, Workaround,
+    AppliedBy, Architecture, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelLate,
+    KernelRelease, Kind, Means, MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible,
+    Signature, SubState, Switch, TaskStatus, Wording, Workaround,
 };
 pub use gate::{GateBaseline, GateBaselineError, GateReason, unmet};
 pub use judge::judge;

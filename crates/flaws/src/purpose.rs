@@ -65,29 +65,22 @@ fn here<'a>(
     pairs.filter(|(_, verdict)| !verdict.vectors.is_empty() && verdict.affected != Answer::No)
 }
 
-/// What a machine is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Purpose {
-    /// Programs of several people, no guests.
-    SharedHost,
-    /// Programs that are all trusted, no guests.
-    OwnPrograms,
-    /// Guests of others; programs of the host are trusted.
-    VmHost,
+machine::named! {
+    /// What a machine is used for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Purpose {
+        /// Programs of several people, no guests.
+        SharedHost = "shared-host",
+        /// Programs that are all trusted, no guests.
+        OwnPrograms = "own-programs",
+        /// Guests of others; programs of the host are trusted.
+        VmHost = "vm-host",
+    }
 }
 
 impl Purpose {
-    /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SharedHost => "shared-host",
-            Self::OwnPrograms => "own-programs",
-            Self::VmHost => "vm-host",
-        }
-    }
-
     /// The vectors that nobody can use there.
     fn excluded(self) -> &'static [AttackVector] {
         match self {

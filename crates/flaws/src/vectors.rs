@@ -43,7 +43,10 @@ pub(crate) fn difference(case: &Case, cause: Option<CauseKind>) -> Option<String
     let is_unexplained =
         matches!(cause, Some(CauseKind::AttackVector | CauseKind::ByDesign | CauseKind::Unknown));
     let required = case.flaw.causes.vectors.iter();
-    let on = required.filter(|vector| **vector != AttackVector::CrossThread && case.choice.is_on(**vector));
+    let is_meant = |vector: AttackVector| {
+        vector != AttackVector::CrossThread && case.choice.is_on(vector) && case.leaves_open(vector)
+    };
+    let on = required.filter(|vector| is_meant(**vector));
     let on: Vec<&str> = on.map(|vector| vector.name()).collect();
     let is_open = case.protected == Protection::NotProtected && case.choice.is_known_release;
     if !is_open || !is_unexplained || on.is_empty() {

@@ -45,40 +45,62 @@ impl SysfsStatus {
     }
 }
 
-/// Reads a text; the entry's own wordings go before the general rule. A text that is not known in full says nothing.
-pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
-    let Some(clauses) = clauses(text) else {
-        // Whatever follows that word, the kernel knows a way in.
-        return if squeezed(text).starts_with("vulnerable") {
-            SysfsStatus::affected(WorkaroundState::Unknown, Protection::NotProtected)
-        } else {
-            SysfsStatus::not_understood(text)
+/// A text, taken apart once.
+pub(crate) struct Words<'t> {
+    text: &'t str,
+    clauses: Option<Vec<Clause>>,
+}
+
+impl<'t> Words<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        Self { text, clauses: clauses(text) }
+    }
+
+    /// What it says; the entry's own wordings go before the general rule. A text that is not known in full says nothing.
+    pub(crate) fn status(&self, wordings: &[Wording]) -> SysfsStatus {
+        let Some(clauses) = &self.clauses else {
+            // Whatever follows that word, the kernel knows a way in.
+            return if squeezed(self.text).starts_with("vulnerable") {
+                SysfsStatus::affected(WorkaroundState::Unknown, Protection::NotProtected)
+            } else {
+                SysfsStatus::not_understood(self.text)
+            };
         };
-    };
-    let said: String = clauses.iter().flat_map(|(separator, row)| [*separator, &row.said]).collect();
-    by_entry(&said, wordings).unwrap_or_else(|| by_rule(&clauses))
+        let said: String = clauses.iter().flat_map(|(separator, row)| [*separator, &row.said]).collect();
+        by_entry(&said, wordings).unwrap_or_else(|| by_rule(clauses))
+    }
+
+    /// What the clause says that begins with `part`, or follows it where it is a separator; a clause that is not there says nothing.
+    pub(crate) fn part(&self, part: &str, wordings: &[Wording]) -> SysfsStatus {
+        let Some(clauses) = &self.clauses else { return SysfsStatus::not_understood(self.text) };
+        let part = squeezed(part);
+        let rest = clauses.iter().find_map(|(separator, row)| {
+            row.said.strip_prefix(&part).or((*separator == part).then_some(&row.said))
+        });
+        let Some(rest) = rest else { return SysfsStatus::NOTHING };
+        let general = || self::clauses(rest).map_or(SysfsStatus::NOTHING, |clauses| by_rule(&clauses));
+        by_entry(rest, wordings).unwrap_or_else(general)
+    }
+
+    /// The kernel's own spelling of a text that is known in full, whoever dropped colons or broke its lines.
+    pub(crate) fn form(&self) -> Option<String> {
+        let spelled = |(separator, row): &Clause| match *separator {
+            "" => row.text.to_owned(),
+            "-" => format!(" - {}", row.text),
+            separator => format!("{separator} {}", row.text),
+        };
+        Some(self.clauses.as_ref()?.iter().map(spelled).collect())
+    }
 }
 
-/// Reads the clause of a text that begins with `part`, or follows it where it is a separator; a clause that is not there says nothing.
-pub(crate) fn part_status(text: &str, part: &str, wordings: &[Wording]) -> SysfsStatus {
-    let Some(clauses) = clauses(text) else { return SysfsStatus::not_understood(text) };
-    let part = squeezed(part);
-    let rest = clauses.iter().find_map(|(separator, row)| {
-        row.said.strip_prefix(&part).or((*separator == part).then_some(&row.said))
-    });
-    let Some(rest) = rest else { return SysfsStatus::NOTHING };
-    let general = || self::clauses(rest).map_or(SysfsStatus::NOTHING, |clauses| by_rule(&clauses));
-    by_entry(rest, wordings).unwrap_or_else(general)
+/// Reads a text as [`Words::status`] does.
+pub fn sysfs_status(text: &str, wordings: &[Wording]) -> SysfsStatus {
+    Words::of(text).status(wordings)
 }
 
-/// The kernel's own spelling of a text that is known in full, whoever dropped colons or broke its lines.
+/// [`Words::form`] of a text.
 pub(crate) fn sysfs_form(text: &str) -> Option<String> {
-    let spelled = |(separator, row): &Clause| match *separator {
-        "" => row.text.to_owned(),
-        "-" => format!(" - {}", row.text),
-        separator => format!("{separator} {}", row.text),
-    };
-    Some(clauses(text)?.iter().map(spelled).collect())
+    Words::of(text).form()
 }
 
 /// A wording of the table.
@@ -273,6 +295,7 @@ mod tests {
             contains: contains.into(),
             state: Partial,
             protected,
+            by_model: false,
             fix: None,
         };
         let by_request = [wording("via prctl", Some(OnRequest)), wording("no safe ret", None)];
@@ -297,24 +320,24 @@ mod tests {
         ] {
             let expected = SysfsStatus { is_unsure: true, ..SysfsStatus::NOTHING };
             assert_eq!(sysfs_status(text, &[]), expected, "{text}");
-            assert_eq!(part_status(text, "IBPB", &[]), expected, "{text}");
+            assert_eq!(Words::of(text).part("IBPB", &[]), expected, "{text}");
             assert_eq!(sysfs_form(text), None, "{text}");
         }
         assert_eq!(sysfs_status("", &[]), SysfsStatus::NOTHING);
         let open = SysfsStatus::affected(Unknown, NotProtected);
         for text in ["Vulnerable: Something new", "Vulnerable; something", "Vulnerable: Clear CPU"] {
             assert_eq!((sysfs_status(text, &[]), sysfs_form(text)), (open, None), "{text}");
-            assert!(part_status(text, "BHI", &[]).is_unsure, "{text}");
+            assert!(Words::of(text).part("BHI", &[]).is_unsure, "{text}");
         }
         // A part that a known text lacks is silence.
-        assert_eq!(part_status("Mitigation: Retpolines; RSB filling", "BHI", &[]), SysfsStatus::NOTHING);
+        assert_eq!(Words::of("Mitigation: Retpolines; RSB filling").part("BHI", &[]), SysfsStatus::NOTHING);
     }
 
     #[test]
     fn hardening_of_system_calls_is_no_mitigation_of_branch_history() {
         let flaws = crate::catalogue().flaws;
         let wordings = &flaws.iter().find(|flaw| flaw.id == "spectre-bhi").expect("in the catalogue").wording;
-        let part = |bhi| part_status(&format!("Mitigation: IBRS; BHI: {bhi}"), "BHI", wordings);
+        let part = |bhi| Words::of(&format!("Mitigation: IBRS; BHI: {bhi}")).part("BHI", wordings);
         for (old, new) in [
             ("Syscall hardening", "Vulnerable"),
             ("Syscall hardening, KVM: SW loop", "Vulnerable, KVM: SW loop"),

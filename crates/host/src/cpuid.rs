@@ -137,12 +137,6 @@ impl Cpuid {
     pub(crate) fn shows_flag(&self, flag: &str) -> bool {
         self.cpus.values().next().is_some_and(|leaves| flags::shows(leaves, flag))
     }
-
-    /// The answer of one CPU to `leaf` and `subleaf`, as EAX, EBX, ECX, EDX; zeros if it has none.
-    pub fn answer(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
-        let result = self.cpus.get(&cpu)?.cpuid2(leaf, subleaf);
-        Some([result.eax, result.ebx, result.ecx, result.edx])
-    }
 }
 
 /// The dump of the CPU this runs on; the caller pins the thread. Empty on other architectures.
@@ -189,7 +183,18 @@ impl Leaves {
         const EXTENDED: u32 = 0x8000_0000;
         let highest = self.cpuid2(leaf & EXTENDED, 0).eax;
         let is_there = leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED) && self.was_asked(leaf);
-        is_there.then(|| self.cpuid2(leaf, subleaf))
+        (is_there && self.may_be_zero(leaf, subleaf)).then(|| self.cpuid2(leaf, subleaf))
+    }
+
+    /// False of a subleaf of leaf 7, EAX of which counts them, that a dump leaves out. Others end with the first that is zero.
+    fn may_be_zero(&self, leaf: u32, subleaf: u32) -> bool {
+        let is_counted = leaf == 7 && subleaf > 0 && subleaf <= self.cpuid2(7, 0).eax;
+        match self {
+            Self::Recorded(lines) if is_counted => {
+                lines.iter().any(|line| line.eax == leaf && line.ecx.is_none_or(|known| known == subleaf))
+            }
+            _ => true,
+        }
     }
 
     /// False of a leaf that a dump leaves out although the CPU has it: zeros would be made up.
@@ -342,6 +347,34 @@ mod tests {
         assert_eq!(dump.known(CpuId(0), 0x8000_0008, 0), None);
         assert_eq!(dump.known(CpuId(0), 0x8000_0001, 0), Some([0, 0, 4, 0]));
         assert!(dump.shows_flag("svm") && !dump.shows_flag("avx2") && !dump.shows_flag("v_vmsave_vmload"));
+    }
+
+    #[test]
+    fn what_a_dump_leaves_out_of_a_cpu_is_unknown_and_said() {
+        let intel = "1 0 0 0 0 => d 756e6547 6c65746e 49656e69\n";
+        let leaf_1 =
+            |apic: u32| format!("1 1 0 0 0 => 506e3 {:x} 0 10000000\n", apic << 24 | 8 << 16 | 0x800);
+        let dump = |texts: &[String]| {
+            let texts = (0..).zip(texts.iter().map(String::as_str));
+            Cpuid::of_texts(texts).expect("leaf 0 answers").describe()
+        };
+        let alone = dump(&[intel.to_owned()]);
+        let said = alone.missing.join("; ");
+        assert!(said.contains("leaf 1H (signature") && said.contains("leaf 80000000H"), "{said}");
+        // Without leaf 4 eight CPUs of a package are no threads of one core.
+        let all: Vec<String> = (0..8).map(|apic| format!("{intel}{}", leaf_1(apic))).collect();
+        let machine = dump(&all);
+        assert_eq!((machine.topology.cores.len(), machine.topology.packages().len()), (8, 1));
+        assert!(machine.missing.iter().any(|one| one.contains("leaf 4H (which CPUs are threads")));
+        let one_silent = [all[0].clone(), intel.to_owned()];
+        let machine = dump(&one_silent);
+        assert_eq!(machine.topology.cpus.len(), 1);
+        assert!(machine.missing.iter().any(|one| one.contains("no answer to leaf 1 from CPUs 1")));
+        let dump =
+            Cpuid::of_texts([(0, format!("{intel}5 7 0 0 0 => 2 0 0 0\n5 7 0 2 0 => 0 0 0 1\n").as_str())]);
+        let dump = dump.expect("leaf 0 answers");
+        let known = [0, 1, 2, 3].map(|subleaf| dump.known(CpuId(0), 7, subleaf).is_some());
+        assert_eq!(known, [true, false, true, true], "a third is none by the count of leaf 7");
     }
 
     #[test]

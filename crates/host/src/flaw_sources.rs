@@ -14,7 +14,7 @@ use record::{
 use crate::describe::environment::Vulnerabilities;
 use crate::describe::source::CpuInfo;
 use crate::describe::{Described, described};
-use crate::kernel_configuration;
+use crate::kernel_configuration::{self, Configuration};
 use crate::root::{hexadecimal, register, value_of};
 use crate::{Cpuid, NodeFunction, Root, node_functions};
 
@@ -52,11 +52,12 @@ impl FlawSources<'_> {
         let identity = &self.machine.identity;
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let kernel_release = linux_release(self.machine.environment.kernel.as_deref());
-        let options =
-            |root| kernel_configuration::options(root, kernel_release.as_deref(), &asked.kernel_options);
+        let read = |root| kernel_configuration::read(root, kernel_release.as_deref(), &asked.kernel_options);
+        let Configuration { options, built_in_words } = self.root.map(read).unwrap_or_default();
         let mut evidence = FlawEvidence {
             cpus: self.signatures(),
-            kernel_options: self.root.map(options).unwrap_or_default(),
+            kernel_options: options,
+            built_in_words,
             other_architecture: identity.architecture.clone().filter(|name| !name.starts_with("x86")),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
@@ -68,6 +69,8 @@ impl FlawSources<'_> {
             task_status: self.root.map(task_status).unwrap_or_default(),
             messages: self.root.map(crate::messages::of_flaws).unwrap_or_default(),
             shape: shape(&self.machine.topology),
+            // A guest's too: its kernel goes by them.
+            cpuid: self.leaves(&asked.cpuid),
             ..FlawEvidence::default()
         };
         if evidence.hypervisor.is_none() {
@@ -76,7 +79,6 @@ impl FlawSources<'_> {
             let root = self.root.unwrap_or(&nowhere);
             evidence.msr = msr(root, &cpus, &asked.msr);
             evidence.pci = pci(root, &asked.pci);
-            evidence.cpuid = self.leaves(&asked.cpuid);
         }
         evidence
     }

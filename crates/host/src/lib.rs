@@ -32,7 +32,7 @@ pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks, kernel_clocks_now
 pub use live::process_tree::{Followed, ProcessId};
 pub use plain_file::{NotPlain, open_plain, read_plain, read_plain_text};
 pub use root::register::Registers;
-pub use root::{ReadError, Root, RootError, each_text};
+pub use root::{ReadError, Root, RootError, each_text, is_nested_deeper, is_topology};
 pub use sealed_file::{Damaged, SealedFile};
 pub use socket_links::{
     AcpiTableError, NodeFunction, hmat, node_functions, northbridge_nodes, pci_roots, srat, upi_ports,

@@ -6,7 +6,8 @@ use crate::Root;
 const MESSAGES_MAX: usize = 100;
 /// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c; of arm64,
 /// arch/arm64/kernel/{cpufeature,proton-pack}.c, where errata are features by name.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 23] = [
+    "enabled attack vectors",
     "spectre",
     "meltdown",
     "retbleed",

@@ -5,6 +5,7 @@
 //! that reads it. A file that is absent is a value, not an error.
 
 mod archive;
+mod hwloc;
 pub(crate) mod register;
 pub(crate) mod store;
 mod texts;
@@ -14,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use hwloc::{is_nested_deeper, is_topology};
 use store::Store;
 pub use texts::each_text;
 pub(crate) use texts::start_of;
@@ -59,7 +61,7 @@ pub enum RootError {
     },
     /// A file of some other kind.
     #[error(
-        "{path} is neither a directory nor a tarball (.tar, .tar.gz, .tar.bz2, .tar.zst); give one of those"
+        "{path} is neither a directory, a tarball (.tar, .tar.gz, .tar.bz2, .tar.zst) nor a topology of hwloc (XML); give one of those"
     )]
     NotAnArchive {
         /// What was asked for.
@@ -392,7 +394,7 @@ mod tests {
         std::fs::write(&cut, [0x1f, 0x8b, 8, 0, 0, 0]).expect("a file");
         for (path, expected) in [
             (&empty, "holds neither proc/ nor sys/"),
-            (&plain, "is neither a directory nor a tarball"),
+            (&plain, "is neither a directory, a tarball"),
             (&cut, "is damaged"),
             (&folder.path().join("nowhere"), "cannot open"),
         ] {

@@ -170,6 +170,9 @@ pub struct FlawEvidence {
     pub vulnerabilities: Option<BTreeMap<String, Reading<String>>>,
     /// The kernel's command line.
     pub command_line: Option<String>,
+    /// The words of it that were built into the kernel (CONFIG_CMDLINE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_in_words: Option<String>,
     /// Options of the kernel's configuration that were asked for and that it names: true if built in or a module. Empty where
     /// the configuration was not read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -31,6 +31,8 @@ impl SourceKind {
 pub enum Weight {
     /// A loop of nanoseconds to milliseconds.
     Micro,
+    /// What such a loop counts beside its time: bytes and allocations.
+    Beside,
     /// A program of seconds.
     #[default]
     Application,
@@ -39,7 +41,7 @@ pub enum Weight {
 impl Weight {
     pub fn margin_percent(self) -> f64 {
         match self {
-            Self::Micro => 1.0,
+            Self::Micro | Self::Beside => 1.0,
             Self::Application => 2.0,
         }
     }

@@ -26,6 +26,11 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// More text than any benchmark prints, and as tables it takes twenty times as much memory.
 const TEXT_BYTES_MAX: usize = 32 << 20;
 
+/// More values than any benchmark prints; each takes a hundred bytes on both sides of a comparison.
+const VALUES_MAX: usize = 1 << 20;
+/// What JSON may hold beside values: names, codes, summaries. Counted by commas, before it becomes a tree.
+const FIELDS_MAX: usize = 4 * VALUES_MAX;
+
 /// Why bytes are not results.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -47,6 +52,9 @@ pub enum ImportError {
     /// More than any benchmark prints.
     #[error("it has {} of text, and at most {} are read; give a part of it", machine::Bytes(*.0 as u64), machine::Bytes(TEXT_BYTES_MAX as u64))]
     TooLarge(usize),
+    /// More of them.
+    #[error("it has more than {VALUES_MAX} values, or {FIELDS_MAX} fields; give a part of it")]
+    TooMany,
     /// Not text.
     #[error("not UTF-8 text from byte {offset} on; export it again")]
     NotText { offset: usize },
@@ -142,6 +150,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Configuration>, ImportError>
     let text = std::str::from_utf8(bytes)
         .map_err(|error| ImportError::NotText { offset: error.valid_up_to() })?
         .trim_start_matches('\u{feff}');
+    let text = fio::without_notes(text);
     let json = match text.trim_start().as_bytes().first() {
         None => return Err(ImportError::Empty { why: String::new() }),
         Some(b'{' | b'[') => {
@@ -152,6 +161,9 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Configuration>, ImportError>
             }
             if fields.iter().any(|field| field == "schema") {
                 return Ok(vec![of_record(name, text.as_bytes())?]);
+            }
+            if words.bytes().filter(|byte| *byte == b',').count() > FIELDS_MAX {
+                return Err(ImportError::TooMany);
             }
             json_values(words.as_bytes())?
         }
@@ -165,6 +177,10 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Configuration>, ImportError>
     };
     let mut results = Results::default();
     (format.read)(&source, &mut results)?;
+    drop(source);
+    if results.has_too_many() {
+        return Err(ImportError::TooMany);
+    }
     let found = results.finish(name, SourceKind::Results(format.word));
     if found.iter().all(|one| one.tests.is_empty()) {
         let said = found.iter().flat_map(|one| &one.cautions).next();

@@ -12,7 +12,7 @@ use stats::{Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 use super::configuration::{TestRow, TestsByName};
 use super::difference::{Cost, Gathered, Side, as_percent, costs_of_replicates, rounded};
 use super::runs::CostsOfRuns;
-use super::{CompareError, Configuration, Coordinates, Options, SourceKind, Test, runs};
+use super::{CompareError, Configuration, Coordinates, Options, SourceKind, Test, Weight, runs};
 
 /// How seldom unchanged controls may cast doubt on a comparison of records, in which then nothing is claimed.
 const DOUBT: f64 = 0.01;
@@ -26,6 +26,7 @@ struct Draft {
     is_unstable: bool,
     /// Runs of a side failed: what they took is no time of the work.
     has_failed: bool,
+    is_beside: bool,
 }
 
 /// A row with what averages need of it.
@@ -39,6 +40,8 @@ pub(super) struct Judged {
     pub(super) class: Option<RowClass>,
     /// Runs of a side failed: averages do without it.
     has_failed: bool,
+    /// It stands beside the time of a test: averages over groups do without it.
+    is_beside: bool,
 }
 
 /// A configuration with its tests by name.
@@ -54,7 +57,10 @@ impl<'c> Indexed<'c> {
 }
 
 /// The tests of the baseline that all configurations hold, in its order.
-pub(super) fn matched(configurations: &[Indexed<'_>], baseline: usize) -> Result<Vec<Test>, CompareError> {
+pub(super) fn matched<'c>(
+    configurations: &[Indexed<'c>],
+    baseline: usize,
+) -> Result<Vec<&'c Test>, CompareError> {
     let own = configurations[baseline].one;
     let mut matched = Vec::new();
     for test in &own.tests {
@@ -67,7 +73,7 @@ pub(super) fn matched(configurations: &[Indexed<'_>], baseline: usize) -> Result
             agree(test, own, same, other.one)?;
         }
         if everywhere {
-            matched.push(test.clone());
+            matched.push(test);
         }
     }
     if matched.is_empty() {
@@ -95,12 +101,12 @@ fn agree(test: &Test, own: &Configuration, same: &Test, other: &Configuration) -
 }
 
 /// Tests that are in some configurations, but not in all.
-pub(super) fn unmatched(configurations: &[Indexed<'_>], matched: &[Test]) -> Vec<UnmatchedTest> {
-    let matched = TestsByName::of(matched);
+pub(super) fn unmatched(configurations: &[Indexed<'_>], matched: &[&Test]) -> Vec<UnmatchedTest> {
+    let matched: HashSet<_> = matched.iter().map(|test| test.key()).collect();
     let mut found: Vec<UnmatchedTest> = Vec::new();
     let mut places = HashMap::new();
     for configuration in configurations.iter().map(|indexed| indexed.one) {
-        for test in configuration.tests.iter().filter(|test| matched.get(test).is_none()) {
+        for test in configuration.tests.iter().filter(|test| !matched.contains(&test.key())) {
             let at = *places.entry(test.key()).or_insert(found.len());
             if at == found.len() {
                 let (name, group) = (test.name.clone(), test.group.clone());
@@ -125,7 +131,7 @@ pub(super) fn judged(
     configurations: &[Indexed<'_>],
     history: &[Indexed<'_>],
     baseline: usize,
-    matched: &[Test],
+    matched: &[&Test],
     options: &Options,
 ) -> Judgement {
     let by_runs = configurations.iter().all(|other| other.one.kind == SourceKind::Record);
@@ -225,7 +231,8 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
     let is_unstable = runs::is_one_unstable_run(gathered);
     let declared_percent = gathered.declared_percent(options);
     let has_failed = gathered.failed != [0; 2];
-    Some(Draft { row, cost, class: gathered.row.class, declared_percent, is_unstable, has_failed })
+    let (class, is_beside) = (gathered.row.class, test.weight == Weight::Beside);
+    Some(Draft { row, cost, class, declared_percent, is_unstable, has_failed, is_beside })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
@@ -285,6 +292,7 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
         standard_error: draft.cost.standard_error,
         class: draft.class,
         has_failed: draft.has_failed,
+        is_beside: draft.is_beside,
         row: draft.row,
     }
 }
@@ -312,9 +320,10 @@ pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<Compar
     for candidate in distinct(rows.iter().map(|row| row.row.candidate.as_str())) {
         let counts = |row: &&Judged| row.row.candidate == candidate && !row.has_failed;
         let of: Vec<&Judged> = rows.iter().filter(counts).collect();
-        averages.extend(average("all".to_owned(), candidate, &of));
+        let times: Vec<&Judged> = of.iter().copied().filter(|row| !row.is_beside).collect();
+        averages.extend(average("all".to_owned(), candidate, &times));
         for name in without {
-            let others: Vec<&Judged> = of.iter().copied().filter(|row| row.row.group != *name).collect();
+            let others: Vec<&Judged> = times.iter().copied().filter(|row| row.row.group != *name).collect();
             averages.extend(average(format!("without:{name}"), candidate, &others));
         }
         let mut by_group: HashMap<&str, Vec<&Judged>> = HashMap::new();

@@ -206,7 +206,7 @@ mod tests {
         let mut random = Random::new(5);
         let sides = [side(&mut random, runs, 1.0, 1.0), side(&mut random, runs, factor, control)];
         let history: Vec<Configuration> = (0..earlier).map(|_| run(&mut random, 1.0, 1.0)).collect();
-        compare(&sides, &history, &Options::default()).expect("comparable")
+        compare(sides.clone(), &history, &Options::default()).expect("comparable")
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
                     cell.samples[0].is_unstable = true;
                 }
             }
-            let found = compare(&sides, &[], &Options::default()).expect("comparable");
+            let found = compare(sides.clone(), &[], &Options::default()).expect("comparable");
             assert!(found.rows[..unstable_rows].iter().all(|row| row.verdict == Verdict::Inconclusive));
             found.classes[0].verdict
         };
@@ -269,7 +269,7 @@ mod tests {
         let (quiet, busy) = (of(0.02), of(0.40));
         let earlier: Vec<Configuration> = (0..6).map(|_| of(0.03)).collect();
         let against = |second: &Configuration| {
-            compare(&[quiet.clone(), second.clone()], &earlier, &Options::default()).expect("rows")
+            compare([quiet.clone(), second.clone()], &earlier, &Options::default()).expect("rows")
         };
         let found = against(&busy);
         assert!(
@@ -294,7 +294,7 @@ mod tests {
             runs.for_each(|run| side.absorb(run));
             side
         };
-        let found = compare(&[side(0..3), side(3..5)], &all, &Options::default()).expect("comparable");
+        let found = compare([side(0..3), side(3..5)], &all, &Options::default()).expect("comparable");
         assert_eq!(found.earlier_runs.map(|earlier| earlier.runs), Some(7));
         assert_eq!(found.configurations[1].started_utc.as_deref(), Some("2026-01-01T00:03:00Z"));
     }
@@ -308,7 +308,7 @@ mod tests {
         };
         let sides = [on("x", &mut random), on("x", &mut random)];
         let others: Vec<Configuration> = (0..9).map(|_| on("y", &mut random)).collect();
-        let found = compare(&sides, &others, &Options::default()).expect("comparable");
+        let found = compare(sides.clone(), &others, &Options::default()).expect("comparable");
         assert!(found.rows.iter().all(|row| row.knowledge == Knowledge::Prior));
         assert!(found.cautions.iter().any(|caution| caution.starts_with("9 of 9 earlier records")));
     }

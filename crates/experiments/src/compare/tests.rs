@@ -51,7 +51,7 @@ fn example() -> Vec<Configuration> {
 #[test]
 fn the_article_is_reproduced_row_by_row_and_in_its_averages() {
     let options = Options { without: vec!["memory".to_owned()], ..Options::default() };
-    let found = compare(&example(), &[], &options).expect("comparable");
+    let found = compare(example(), &[], &options).expect("comparable");
     let printed: Vec<String> = found.rows.iter().map(|row| format!("{:.1}", row.symmetric_percent)).collect();
     let article = [
         "9.6", "38.7", "38.7", "50.6", "7.8", "13.3", "57.1", "9.2", "5.1", "29.9", "12.0", "4.8", "0.0",
@@ -140,7 +140,7 @@ fn what_does_not_fit_together_is_refused_in_one_line() {
     let other = table("y", &[("b", "s", "lower", "g", vec![1.0])]);
     let base = one("s", "lower", vec![1.0]);
     let with = |second: Configuration, options: Options| {
-        compare(&[base.clone(), second], &[], &options).expect_err("refused").to_string()
+        compare([base.clone(), second], &[], &options).expect_err("refused").to_string()
     };
     let none = Options::default();
     assert!(
@@ -166,7 +166,7 @@ fn several_candidates_stand_in_order_against_the_baseline_that_was_chosen() {
     for asked in ["2", "after"] {
         let options = Options { baseline: Some(asked.to_owned()), ..Options::default() };
         let found =
-            compare(&[before.clone(), after.clone(), third.clone()], &[], &options).expect("comparable");
+            compare([before.clone(), after.clone(), third.clone()], &[], &options).expect("comparable");
         let names: Vec<&str> = found.rows[..2].iter().map(|row| row.candidate.as_str()).collect();
         assert_eq!((found.baseline, names), (1, vec!["before", "third"]));
         assert_eq!(found.rows[0].verdict, Verdict::Faster);

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use flaws::{
-    Advice, AppliedBy, Architecture, Catalogue, Choice, CpuRange, Flaw, Purpose, VectorTable, catalogue,
-    judge,
+    Advice, AppliedBy, Architecture, Catalogue, CausesOf, Choice, CpuRange, Flaw, Purpose, VectorTable,
+    catalogue, judge,
 };
 use record::{
     AttackVector, CauseKind, CpuSignature, FlawEvidence, FlawVerdict, Protection, Reading, VectorState,
@@ -63,9 +63,13 @@ fn machine(flaw: &Flaw) -> FlawEvidence {
     let needed = flaw.need.iter().filter_map(|need| need.flag.clone());
     let fixing = flaw.workaround.iter().flat_map(|workaround| workaround.fix_flags.clone());
     evidence.flags = ["fpu".to_owned()].into_iter().chain(needed).chain(fixing).collect();
-    evidence.flags.extend(flaw.causes.default_flags.clone());
-    evidence.kernel_options =
-        catalogue().registers().kernel_options.into_iter().map(|name| (name, true)).collect();
+    evidence.flags.extend(flaw.causes.of.iter().flat_map(|of| of.default_flags.clone()));
+    evidence.kernel_options = catalogue()
+        .registers()
+        .kernel_options
+        .into_iter()
+        .map(|name| (name.clone(), !name.contains("_CMDLINE_")))
+        .collect();
     if let Some(file) = &flaw.vulnerability_file {
         evidence.vulnerabilities = Some([(file.clone(), Reading::Is(open_text(flaw)))].into());
     }
@@ -84,11 +88,24 @@ fn faults(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     let booted = |words: &str| with(&|evidence| evidence.command_line = Some(format!("ro {words} quiet")));
     let mut found = vec![("nothing known".to_owned(), whole.clone())];
     found.extend(causes.off_words.iter().map(|word| (word.clone(), booted(word))));
+    found.extend(causes.of.iter().flat_map(|of| faults_of(flaw, of)));
+    let built_in = |word: &str| FlawEvidence { built_in_words: Some(word.to_owned()), ..booted(word) };
+    found.extend(causes.off_words.iter().map(|word| (format!("{word}, built in"), built_in(word))));
     let is_of_kernel = flaw.vulnerability_file.is_some();
     if !is_of_kernel {
         return found;
     }
     found.push(("mitigations=off".to_owned(), booted("mitigations=off")));
+    found.push(("mitigations=off, built in".to_owned(), built_in("mitigations=off")));
+    let old = FlawEvidence { kernel_release: Some("6.12.1".to_owned()), ..built_in("mitigations=off") };
+    found.push(("mitigations=off, built into Linux 6.12".to_owned(), old.clone()));
+    let alone = old
+        .kernel_options
+        .clone()
+        .into_iter()
+        .chain([("CONFIG_CMDLINE_OVERRIDE".to_owned(), true)])
+        .collect();
+    found.push(("mitigations=off, built in alone".to_owned(), FlawEvidence { kernel_options: alone, ..old }));
     let options = causes.kernel_default.iter().chain(&causes.kernel_code);
     found.extend(options.map(|option| {
         (format!("{option}=n"), with(&|evidence| evidence.kernel_options.extend([(option.clone(), false)])))
@@ -107,6 +124,47 @@ fn faults(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     found
 }
 
+/// The faults of CPUs that an entry says something special of.
+fn faults_of(flaw: &Flaw, of: &CausesOf) -> Vec<(String, FlawEvidence)> {
+    let mut whole = machine(flaw);
+    let mut conditions = of.vendors.first().cloned().into_iter().collect::<Vec<_>>();
+    if let Some(vendor) = of.vendors.first() {
+        whole.cpus[0].vendor = Some(vendor.clone());
+    }
+    if let Some(flag) = &of.without_flag {
+        whole.flags.retain(|have| have != flag);
+        conditions.push(format!("without {flag}"));
+    }
+    if let Some(bit) = &of.eax_bit {
+        let name = record::pair_key(bit.leaf, 0);
+        conditions.push(format!("CPUID {name} EAX[{}]", bit.bit));
+        whole.cpuid.insert(name, [1 << bit.bit, 0, 0, 0]);
+    }
+    let named = |fault: &str| format!("{}: {fault}", conditions.join(" "));
+    let mut found = Vec::new();
+    for word in &of.off_words {
+        let command_line = Some(format!("ro {word} quiet"));
+        found.push((named(word), FlawEvidence { command_line, ..whole.clone() }));
+    }
+    let special =
+        of.kernel_code.iter().chain(flaw.causes.kernel_code.iter().filter(|_| !of.kernel_code.is_empty()));
+    for option in special {
+        let mut without = whole.clone();
+        without.kernel_options.insert(option.clone(), false);
+        found.push((named(&format!("{option}=n")), without));
+    }
+    for vector in &of.safe {
+        let others = flaw.attack_vectors().iter().filter(|other| *other != vector);
+        let words: Vec<&str> = others.map(|other| other.word()).collect();
+        let command_line = Some(format!("mitigations=auto,{}", words.join(",")));
+        found.push((
+            named(&format!("all vectors but {}", vector.name())),
+            FlawEvidence { command_line, ..whole.clone() },
+        ));
+    }
+    found
+}
+
 /// The same for what CPU, hypervisor or microcode do not offer.
 fn lacks(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     let causes = &flaw.causes;
@@ -117,7 +175,7 @@ fn lacks(flaw: &Flaw) -> Vec<(String, FlawEvidence)> {
     };
     let mut found = Vec::new();
     let asks = flaw.workaround.iter().any(|workaround| !workaround.fix_flags.is_empty());
-    if asks || !causes.default_flags.is_empty() {
+    if asks || causes.of.iter().any(|of| !of.default_flags.is_empty()) {
         let without = |evidence: &mut FlawEvidence| evidence.flags = vec!["fpu".to_owned()];
         found.push(("no such flag".to_owned(), with(&without)));
         found.push((
@@ -205,13 +263,17 @@ fn holds(flaw: &Flaw, evidence: &FlawEvidence, verdict: &FlawVerdict) {
         .iter()
         .any(|workaround| workaround.fix_is_default && workaround.fix.as_deref() == Some(fix));
     let counters = [CauseKind::AttackVector, CauseKind::KernelConfiguration, CauseKind::ByDesign];
-    assert!(!is_default || counters.contains(&cause.kind), "{}: {cause:?} {fix}", flaw.id);
+    let counters = counters.contains(&cause.kind) || evidence.built_in_words.is_some();
+    assert!(!is_default || counters, "{}: {cause:?} {fix}", flaw.id);
     let asks_hypervisor = fix.contains("hypervisor");
     let lacks = [CauseKind::MissingFeature, CauseKind::OldMicrocode];
     assert!(!asks_hypervisor || lacks.contains(&cause.kind), "{}: {cause:?} {fix}", flaw.id);
     assert!(!asks_hypervisor || evidence.hypervisor.is_some(), "{}: {fix}", flaw.id);
     let by_word = [CauseKind::OwnWord, CauseKind::MitigationsOff];
-    assert!(!by_word.contains(&cause.kind) || fix == format!("boot without {}", cause.names[0]), "{fix}");
+    if by_word.contains(&cause.kind) {
+        let is_removed = fix == format!("boot without {}", cause.names[0]);
+        assert_ne!(is_removed, evidence.built_in_words.is_some(), "{fix}");
+    }
 }
 
 #[test]

@@ -65,6 +65,26 @@ fn ids(answering: &BTreeMap<CpuId, &Leaves>) -> Vec<Disagreement> {
     unlike.into_iter().map(line).collect()
 }
 
+/// Leaves without which something stays unknown, and what; those of Intel's cores are of no other vendor.
+const NEEDED: [(u32, &str); 3] = [
+    (1, "signature, flags, APIC ids and whether there is a hypervisor"),
+    (4, "which CPUs are threads of a core, and caches"),
+    (0x8000_0000, "name and flags of 64-bit CPUs"),
+];
+
+/// What a dump lacks: leaves that its first CPU has. What they would say is unknown, and no zero.
+pub(super) fn without_leaves(leaves: &Leaves) -> Option<String> {
+    let has = |leaf: u32| leaf >= 0x8000_0000 || leaf <= leaves.max_leaf();
+    let is_lost = |leaf: u32| has(leaf) && !leaves.was_asked(leaf) && (leaf != 4 || !leaves.is_amd());
+    let lost: Vec<String> = NEEDED
+        .iter()
+        .filter(|(leaf, _)| is_lost(*leaf))
+        .map(|(leaf, what)| format!("leaf {leaf:X}H ({what})"))
+        .collect();
+    (!lost.is_empty())
+        .then(|| format!("the dump leaves out what the CPU has, which is unknown: {}", lost.join(", ")))
+}
+
 /// What a dump lacks: CPUs of a package that a leaf counts exactly.
 pub(super) fn without_the_rest(
     answering: &BTreeMap<CpuId, &Leaves>,

@@ -38,6 +38,7 @@ const CORES_HIGH: &str = "CPUID leaf 1 would put each CPU into a package of its 
 /// CPUs before the Pentium 4 leave EBX of leaf 1 zero but for the brand. Intel SDM vol. 2A, CPUID, "Initial APIC ID".
 const WITHOUT_IDS: &str =
     "CPUID leaf 1 has no APIC ids, as before the Pentium 4: each CPU is taken for a package";
+const WITHOUT_LEAF_1: &str = "the dump has no leaf 1, and so no APIC ids: each CPU is taken for a package";
 
 /// The first AMD family whose cores have threads: Zen.
 pub(super) const FAMILY_ZEN: u32 = 0x17;
@@ -123,7 +124,8 @@ pub(super) fn places(answering: &BTreeMap<CpuId, &Leaves>) -> (BTreeMap<CpuId, P
     if answering.values().all(|leaves| leaves.get(1, 0).is_none_or(|answer| answer.ebx >> 8 == 0)) {
         let numbered = answering.iter().zip(0..);
         let places = numbered.map(|((cpu, leaves), apic)| (*cpu, Place::at(leaves, apic, Widths::default())));
-        return (places.collect(), Some(WITHOUT_IDS));
+        let was_asked = answering.values().any(|leaves| leaves.was_asked(1));
+        return (places.collect(), Some(if was_asked { WITHOUT_IDS } else { WITHOUT_LEAF_1 }));
     }
     let places: BTreeMap<CpuId, Place> = read();
     let fullest = |places: &BTreeMap<CpuId, Place>| {
@@ -225,7 +227,9 @@ pub(super) fn logical_count(leaves: &Leaves) -> u32 {
 /// Before leaf 0BH: the package from leaf 1, its cores from leaf 4 EAX bits 31:26. Only Intel had threads before that leaf.
 fn legacy_widths(leaves: &Leaves) -> Widths {
     let package = width(logical_count(leaves));
-    let unsaid = if leaves.vendor() == "GenuineIntel" { 1 } else { logical_count(leaves) };
+    // What a dump leaves out of a newer CPU says nothing of threads.
+    let is_old = leaves.vendor() == "GenuineIntel" && leaves.max_leaf() < 4;
+    let unsaid = if is_old { 1 } else { logical_count(leaves) };
     let cores = leaves.get(4, 0).filter(|answer| answer.eax != 0);
     let cores = cores.map_or(unsaid, |answer| bits(answer.eax, 31, 26) + 1);
     Widths { thread: package.saturating_sub(width(cores)), package, ..Widths::default() }

@@ -17,9 +17,20 @@ pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
     let answering: BTreeMap<CpuId, &Leaves> =
         cpus.iter().filter(|(_, leaves)| leaves.max_leaf() > 0).map(|(cpu, leaves)| (*cpu, leaves)).collect();
     let silent: CpuSet = cpus.keys().copied().filter(|cpu| !answering.contains_key(cpu)).collect();
+    // Where none says where it is, all are shown.
+    let is_placed = |leaves: &Leaves| leaves.was_asked(1);
+    let unplaced: CpuSet =
+        answering.iter().filter(|(_, leaves)| !is_placed(leaves)).map(|(cpu, _)| *cpu).collect();
+    let is_any_placed = unplaced.len() < answering.len();
+    let answering: BTreeMap<CpuId, &Leaves> =
+        answering.into_iter().filter(|(cpu, _)| !is_any_placed || !unplaced.contains(*cpu)).collect();
     let (places, taken) = levels::places(&answering);
     let first = answering.values().next();
     let mut missing: Vec<String> = taken.into_iter().map(str::to_owned).collect();
+    missing.extend(first.and_then(|leaves| claims::without_leaves(leaves)));
+    if is_any_placed && !unplaced.is_empty() {
+        missing.push(format!("CPUID dump: no answer to leaf 1 from CPUs {unplaced}, whose place is unknown"));
+    }
     missing.extend(claims::without_the_rest(&answering, &places));
     if !silent.is_empty() {
         missing.push(format!("CPUID dump: no answer to leaf 0 from CPUs {silent}"));
@@ -40,7 +51,10 @@ pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
 fn identity(leaves: &Leaves) -> Identity {
     let signature = leaves.signature();
     let cpuid = raw_cpuid::CpuId::with_cpuid_reader(leaves.clone());
-    let name = cpuid.get_processor_brand_string().map(|brand| brand.as_str().trim().to_owned());
+    // A part of it would be another name.
+    let has_name = (0x8000_0002..=0x8000_0004).all(|leaf| leaves.was_asked(leaf));
+    let name = cpuid.get_processor_brand_string().filter(|_| has_name);
+    let name = name.map(|brand| brand.as_str().trim().to_owned());
     let hypervisor = cpuid.get_hypervisor_info().map(|_| {
         let letters = hypervisor_letters(leaves).unwrap_or_else(|| "unknown".to_owned());
         let known = LEAF_HYPERVISORS.iter().find(|(known, _)| *known == letters);

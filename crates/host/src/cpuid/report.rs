@@ -23,8 +23,7 @@ const TYPE_STEPPING_MASK: u32 = 0x300f;
 const START_BYTES: usize = 64 << 10;
 
 /// Marks of texts that are none of these, and what they are.
-const OTHERS: [(&str, &str); 6] = [
-    ("<topology", "an hwloc topology (XML)"),
+const OTHERS: [(&str, &str); 5] = [
     ("CPU-Z TXT Report", "a report of CPU-Z"),
     ("basic_cpuid[", "a raw dump of libcpuid"),
     ("vendor_id = \"", "the decoded text of cpuid, without -r"),
@@ -211,7 +210,6 @@ mod tests {
             |head: &str, eax: &str| format!("{head}CPUID 00000001: {eax}-00000000-00000000-00000000\n");
         let another = signed("CPU #0\n", "000906ED") + &signed("", "000A0655");
         for (text, expected) in [
-            ("<?xml version=\"1.0\"?>\n<topology>\n", "is an hwloc topology (XML)"),
             ("Architecture:  x86_64\n", "is a report of lscpu"),
             ("   vendor_id = \"GenuineIntel\"\n", "without -r"),
             ("", "is no text with answers of CPUID"),

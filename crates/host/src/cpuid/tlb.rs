@@ -16,55 +16,34 @@ const PAGE_1G: Bytes = Bytes(1 << 30);
 /// The most subleaves of leaf 18H read.
 const SUBLEAVES_MAX: u32 = 32;
 
-/// A row of the table of leaf 2: descriptor, level, kind, pages, entries, ways (0 is full, `None` is unknown).
-type Descriptor = (u8, u8, TlbKind, &'static [Bytes], u32, Option<u32>);
+/// The TLB descriptors of leaf 2, one a line.
+const DESCRIPTORS: &str = include_str!("tlb-descriptors.txt");
 
-/// The TLB descriptors of leaf 2. Intel SDM vol. 2A, table "Encoding of CPUID Leaf 2 Descriptors".
-const DESCRIPTORS: [Descriptor; 43] = [
-    (0x01, 1, TlbKind::Instruction, &[PAGE_4K], 32, Some(4)),
-    (0x02, 1, TlbKind::Instruction, &[PAGE_4M], 2, Some(0)),
-    (0x03, 1, TlbKind::Data, &[PAGE_4K], 64, Some(4)),
-    (0x04, 1, TlbKind::Data, &[PAGE_4M], 8, Some(4)),
-    (0x05, 1, TlbKind::Data, &[PAGE_4M], 32, Some(4)),
-    (0x0b, 1, TlbKind::Instruction, &[PAGE_4M], 4, Some(4)),
-    (0x4f, 1, TlbKind::Instruction, &[PAGE_4K], 32, None),
-    (0x50, 1, TlbKind::Instruction, &[PAGE_4K, PAGE_2M, PAGE_4M], 64, None),
-    (0x51, 1, TlbKind::Instruction, &[PAGE_4K, PAGE_2M, PAGE_4M], 128, None),
-    (0x52, 1, TlbKind::Instruction, &[PAGE_4K, PAGE_2M, PAGE_4M], 256, None),
-    (0x55, 1, TlbKind::Instruction, &[PAGE_2M, PAGE_4M], 7, Some(0)),
-    (0x56, 1, TlbKind::Data, &[PAGE_4M], 16, Some(4)),
-    (0x57, 1, TlbKind::Data, &[PAGE_4K], 16, Some(4)),
-    (0x59, 1, TlbKind::Data, &[PAGE_4K], 16, Some(0)),
-    (0x5a, 1, TlbKind::Data, &[PAGE_2M, PAGE_4M], 32, Some(4)),
-    (0x5b, 1, TlbKind::Data, &[PAGE_4K, PAGE_4M], 64, None),
-    (0x5c, 1, TlbKind::Data, &[PAGE_4K, PAGE_4M], 128, None),
-    (0x5d, 1, TlbKind::Data, &[PAGE_4K, PAGE_4M], 256, None),
-    (0x61, 1, TlbKind::Instruction, &[PAGE_4K], 48, Some(0)),
-    (0x63, 1, TlbKind::Data, &[PAGE_2M, PAGE_4M], 32, Some(4)),
-    (0x63, 1, TlbKind::Data, &[PAGE_1G], 4, Some(4)),
-    (0x64, 1, TlbKind::Data, &[PAGE_4K], 512, Some(4)),
-    (0x6a, 1, TlbKind::Data, &[PAGE_4K], 64, Some(8)),
-    (0x6b, 2, TlbKind::Data, &[PAGE_4K], 256, Some(8)),
-    (0x6c, 2, TlbKind::Data, &[PAGE_2M, PAGE_4M], 128, Some(8)),
-    (0x6d, 2, TlbKind::Data, &[PAGE_1G], 16, Some(0)),
-    (0x76, 1, TlbKind::Instruction, &[PAGE_2M, PAGE_4M], 8, Some(0)),
-    (0xa0, 1, TlbKind::Data, &[PAGE_4K], 32, Some(0)),
-    (0xb0, 1, TlbKind::Instruction, &[PAGE_4K], 128, Some(4)),
-    (0xb1, 1, TlbKind::Instruction, &[PAGE_2M], 8, Some(4)),
-    (0xb2, 1, TlbKind::Instruction, &[PAGE_4K], 64, Some(4)),
-    (0xb3, 1, TlbKind::Data, &[PAGE_4K], 128, Some(4)),
-    (0xb4, 1, TlbKind::Data, &[PAGE_4K], 256, Some(4)),
-    (0xb5, 1, TlbKind::Instruction, &[PAGE_4K], 64, Some(8)),
-    (0xb6, 1, TlbKind::Instruction, &[PAGE_4K], 128, Some(8)),
-    (0xba, 1, TlbKind::Data, &[PAGE_4K], 64, Some(4)),
-    (0xc0, 1, TlbKind::Data, &[PAGE_4K, PAGE_4M], 8, Some(4)),
-    (0xc1, 2, TlbKind::Unified, &[PAGE_4K, PAGE_2M], 1024, Some(8)),
-    (0xc2, 1, TlbKind::Data, &[PAGE_4K, PAGE_2M], 16, Some(4)),
-    (0xc3, 2, TlbKind::Unified, &[PAGE_4K, PAGE_2M], 1536, Some(6)),
-    (0xc3, 2, TlbKind::Unified, &[PAGE_1G], 16, Some(4)),
-    (0xc4, 1, TlbKind::Data, &[PAGE_2M, PAGE_4M], 32, Some(4)),
-    (0xca, 2, TlbKind::Unified, &[PAGE_4K], 512, Some(4)),
-];
+/// The TLB of a line, if it is of this descriptor.
+fn described(line: &str, descriptor: u8) -> Option<Tlb> {
+    let (_, rest) =
+        line.split_once(' ').filter(|(code, _)| u8::from_str_radix(code, 16) == Ok(descriptor))?;
+    let [level, kind, pages, entries, ways] = rest.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let page = |page| match page {
+        "4K" => PAGE_4K,
+        "2M" => PAGE_2M,
+        "4M" => PAGE_4M,
+        _ => PAGE_1G,
+    };
+    let kind = match kind {
+        "data" => TlbKind::Data,
+        "instruction" => TlbKind::Instruction,
+        _ => TlbKind::Unified,
+    };
+    let (level, entries) = (level.parse().ok()?, entries.parse().ok()?);
+    Some(Tlb {
+        level,
+        kind,
+        page_bytes: pages.split('+').map(page).collect(),
+        entries,
+        ways: ways.parse().ok(),
+    })
+}
 
 /// The TLBs of the CPU that gives these answers, by level, kind and page size.
 pub(super) fn read(leaves: &Leaves) -> Vec<Tlb> {
@@ -114,14 +93,7 @@ fn descriptors(leaves: &Leaves) -> Vec<Tlb> {
         .into_iter()
         .filter(|register| register & INVALID == 0)
         .flat_map(u32::to_le_bytes)
-        .flat_map(|byte| DESCRIPTORS.iter().filter(move |row| row.0 == byte))
-        .map(|&(_, level, kind, pages, entries, ways)| Tlb {
-            level,
-            kind,
-            page_bytes: pages.to_vec(),
-            entries,
-            ways,
-        })
+        .flat_map(|byte| DESCRIPTORS.lines().filter_map(move |line| described(line, byte)))
         .collect()
 }
 
@@ -149,4 +121,16 @@ fn amd(leaves: &Leaves) -> Vec<Tlb> {
         push(level, TlbKind::Data, page, bits(register, 27, 16), coded_ways(bits(register, 31, 28)));
     }
     tlbs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_of_descriptors_is_read() {
+        let lines = DESCRIPTORS.lines().filter(|line| !line.starts_with('#'));
+        let read = |line: &&str| (0..=u8::MAX).any(|byte| described(line, byte).is_some());
+        assert_eq!((lines.clone().count(), lines.filter(read).count()), (43, 43));
+    }
 }

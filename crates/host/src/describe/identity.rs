@@ -90,7 +90,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         microcode: info.first("microcode").and_then(hexadecimal),
         name: name.map(str::to_owned),
         hypervisor: hypervisor(source, has_flag("hypervisor")),
-        architecture: architecture(source, info, is_x86, has_flag("lm")).map(str::to_owned),
+        architecture: architecture(source, info, is_x86, has_flag("lm"))
+            .map(str::to_owned)
+            // Since Linux 6.1: kernel/utsname_sysctl.c.
+            .or_else(|| source.word("/proc/sys/kernel/arch")),
         flags,
         soc: soc(source),
         arm: Vec::new(),

@@ -127,11 +127,13 @@ fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// An amount from the kernel's `meminfo`, of the machine (`MemFree:  1234 kB`) or of a node (`Node 0 MemFree:  1234 kB`).
+/// An amount from the kernel's `meminfo`, of the machine (`MemFree:  1234 kB`) or of a node (`Node 0 MemFree:  1234 kB`); `1234 B`
+/// where it was made of another file.
 pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<Bytes> {
     let of_line = |line: &str| {
         let mut words = line.split_whitespace().skip_while(|word| word.strip_suffix(':') != Some(name));
-        words.nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+        let amount = words.nth(1)?.parse::<u64>().ok()?;
+        amount.checked_mul(if words.next() == Some("B") { 1 } else { 1024 })
     };
     meminfo.lines().find_map(of_line).map(Bytes)
 }

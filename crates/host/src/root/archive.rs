@@ -8,12 +8,14 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu};
+use super::{FILE_BYTES_MAX, Look, RootError, dump_cpu, hwloc};
 use crate::plain_file::open_plain;
 
 /// The most bytes kept in memory of all files of an archive.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 const KEPT_LIMIT: &str = "64 MiB in files of a machine";
+/// What [`FILE_BYTES_MAX`] is called of a topology.
+const XML_LIMIT: &str = "8 MiB of XML";
 
 /// The most bytes decoded: a tree of 256 CPUs with its device tree decodes to 15 MiB.
 const DECODED_BYTES_MAX: u64 = 256 << 20;
@@ -72,12 +74,17 @@ pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
     Ok(decoded)
 }
 
-/// Decodes the tarball at `path` and keeps what describes a machine.
+/// Decodes the tarball at `path` and keeps what describes a machine; an hwloc topology in XML becomes the files that say the same.
 pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
     let mut archive = Archive::empty();
-    let bounded = Bounded { inner: decoded(path)?, left: DECODED_BYTES_MAX };
-    let prefetched = Prefetch::start(bounded).map_err(RootError::unreadable(path))?;
-    archive.fill(prefetched).map_err(|stop| match stop {
+    let filled = match decoded(path) {
+        Err(RootError::NotAnArchive { .. }) if hwloc::is_topology(path) => archive.fill_from_xml(path),
+        decoded => {
+            let bounded = Bounded { inner: decoded?, left: DECODED_BYTES_MAX };
+            archive.fill(Prefetch::start(bounded).map_err(RootError::unreadable(path))?)
+        }
+    };
+    filled.map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
         Stop::Damaged(error) => RootError::damaged(path, &error),
     })?;
@@ -88,6 +95,12 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
 enum Stop {
     Limit(&'static str),
     Damaged(io::Error),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Self::Damaged(io::Error::other(reason))
+    }
 }
 
 impl From<io::Error> for Stop {
@@ -123,20 +136,37 @@ impl Archive {
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
                 (&mut entry).take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-                self.kept_bytes += bytes.len() as u64;
                 Entry::File(bytes)
             } else {
                 continue;
             };
-            if self.kept_bytes > KEPT_BYTES_MAX {
-                return Err(Stop::Limit(KEPT_LIMIT));
-            }
-            self.insert(path, content);
-            if self.entries.len() > NAMES_MAX {
-                return Err(Stop::Limit(NAMES_LIMIT));
-            }
+            self.keep(path, content)?;
         }
         Ok(())
+    }
+
+    /// Keeps what a topology in XML describes.
+    fn fill_from_xml(&mut self, path: &Path) -> Result<(), Stop> {
+        let mut bytes = Vec::new();
+        open_plain(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 >= FILE_BYTES_MAX {
+            return Err(Stop::Limit(XML_LIMIT));
+        }
+        hwloc::files(&String::from_utf8_lossy(&bytes), &mut |path, text| {
+            self.keep(path, Entry::File(text.into_bytes()))
+        })
+    }
+
+    /// Adds one name within limits.
+    fn keep(&mut self, path: String, content: Entry) -> Result<(), Stop> {
+        if let Entry::File(bytes) = &content {
+            self.kept_bytes += bytes.len() as u64;
+        }
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            return Err(Stop::Limit(KEPT_LIMIT));
+        }
+        self.insert(path, content);
+        if self.entries.len() > NAMES_MAX { Err(Stop::Limit(NAMES_LIMIT)) } else { Ok(()) }
     }
 
     /// Adds one name and the folders above it; one that lies below a file or a link is dropped.

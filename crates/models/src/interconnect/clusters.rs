@@ -26,7 +26,6 @@ const SCHEMA: u32 = 1;
 
 /// A matrix that somebody measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedMatrix {
     /// Reads by each node (row) of memory at each node (column).
@@ -37,7 +36,6 @@ pub struct PublishedMatrix {
 
 /// A machine of packages that are cut into clusters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClusterMachine {
     /// What such files state.

@@ -21,7 +21,6 @@ const TIME_MAX_NS: f64 = 1e6;
 
 /// What a core asks of memory in a triad (a = b + scalar * c), by rows: one line of each of a, b and c.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StreamDescription {
     /// Bytes of a line.
@@ -34,7 +33,6 @@ pub struct StreamDescription {
 
 /// What somebody else measured of one socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTriad {
     /// The socket.
@@ -47,7 +45,6 @@ pub struct PublishedTriad {
 
 /// A machine of sockets that are joined by links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketMachine {
     /// What such files state.

@@ -19,32 +19,25 @@ pub(super) const UNREACHABLE: u32 = 255;
 /// Linux numbers its nodes below 1024 (`CONFIG_NODES_SHIFT` is at most 10), and its CPUs below 8192 (`CONFIG_NR_CPUS` on x86).
 const NUMBER_MAX: u32 = 8191;
 
-/// What an entry counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// Measured, nanoseconds.
-    Nanoseconds,
-    /// Measured, cycles of some clock.
-    Cycles,
-    /// Told by firmware, without a unit: ACPI SLIT, where 10 is local.
-    Distance,
+machine::named! {
+    /// What an entry counts; its name stands behind a number, and is empty for distances.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Unit {
+        /// Measured, nanoseconds.
+        Nanoseconds = "ns",
+        /// Measured, cycles of some clock.
+        Cycles = "cycles",
+        /// Told by firmware, without a unit: ACPI SLIT, where 10 is local.
+        Distance = "",
+    }
 }
 
 impl Unit {
     /// Whether somebody measured it.
     pub fn is_measured(self) -> bool {
         self != Self::Distance
-    }
-
-    /// Its name behind a number; empty for distances.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Cycles => "cycles",
-            Self::Distance => "",
-        }
     }
 
     /// What rounding alone leaves of errors.
@@ -71,7 +64,6 @@ machine::named! {
 
 /// Reads by each node (row) of memory at each node (column), or lines that go from CPU to CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// Nodes or CPUs.
     pub members: Member,

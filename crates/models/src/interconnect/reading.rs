@@ -5,6 +5,8 @@ mod comma;
 mod names;
 mod numactl;
 
+use std::borrow::Cow;
+
 use super::matrix::{Matrix, MatrixError, Unit};
 
 /// Rows of values, some unknown.
@@ -64,6 +66,7 @@ pub enum ReadingError {
 /// # Errors
 /// What is wrong and where.
 pub fn read_matrix(text: &str) -> Result<MatrixReading, ReadingError> {
+    let text = &*unquoted(text);
     if text.contains("Memory Latency Checker") || text.contains("Measuring idle latencies") {
         return checker::read(text);
     }
@@ -71,6 +74,26 @@ pub fn read_matrix(text: &str) -> Result<MatrixReading, ReadingError> {
         return numactl::read(text);
     }
     comma::read(text)
+}
+
+/// A text without the marks that mails put before each line and forums around a table: `> `, and fences of back quotes.
+fn unquoted(text: &str) -> Cow<'_, str> {
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let lines = || text.lines().filter(|line| !is_fence(line) && !line.trim().is_empty());
+    let is_quoted = lines().next().is_some() && lines().all(|line| line.trim_start().starts_with('>'));
+    if !is_quoted && !text.contains("```") {
+        return Cow::Borrowed(text);
+    }
+    let bare = |line: &str| {
+        let line = if is_quoted { line.trim_start().trim_start_matches('>') } else { line };
+        format!("{line}\n")
+    };
+    Cow::Owned(text.lines().filter(|line| !is_fence(line)).map(bare).collect())
+}
+
+/// That only one of several tables is read.
+fn of_several(tables: usize) -> Option<String> {
+    (tables > 1).then(|| format!("the first of {tables} tables is read; give the others each by itself"))
 }
 
 /// Removes what would fill the screen.
@@ -93,6 +116,28 @@ mod tests {
             ("Measuring idle latencies (in ns)...\nNuma node  0\n 0  80.1\n", "MLC"),
         ] {
             assert_eq!(read_matrix(text).expect(format).format, format);
+        }
+    }
+
+    #[test]
+    fn quoted_and_fenced_tables_are_read_and_further_ones_are_named() {
+        let numactl = "node distances:\nnode   0   1\n  0:  10  21\n  1:  21  10\n";
+        let checker =
+            "Measuring idle latencies (in ns)...\nNuma node\nNuma node 0 1\n 0  80.1 130\n 1 131 81\n\nend\n";
+        for text in [numactl, checker, "80,130\n131,81\n"] {
+            let plain = read_matrix(text).expect(text);
+            let quoted = format!("> {}\n", text.trim_end().replace('\n', "\n> "));
+            for text in [quoted.clone(), quoted.replace("> ", ">> "), format!("```\n{text}```\n")] {
+                assert_eq!(read_matrix(&text).as_ref(), Ok(&plain), "{text}");
+            }
+            if text != "80,130\n131,81\n" {
+                let twice = read_matrix(&format!("{text}\n{text}")).expect(text);
+                assert_eq!(twice.matrix, plain.matrix);
+                assert!(
+                    twice.remarks.iter().any(|one| one.starts_with("the first of 2 tables")),
+                    "{twice:?}"
+                );
+            }
         }
     }
 

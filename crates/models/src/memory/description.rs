@@ -22,7 +22,6 @@ const PLACES_MAX: u64 = 1 << 24;
 
 /// One cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CacheDescription {
     /// What it is called: L1.
@@ -43,7 +42,6 @@ pub struct CacheDescription {
 
 /// Translation buffers and the page walk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TranslationDescription {
     /// Bytes of a page.
@@ -68,7 +66,6 @@ pub struct TranslationDescription {
 
 /// The stream prefetcher.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchDescription {
     /// Outstanding lines at once while a stream runs.
@@ -81,7 +78,6 @@ pub struct PrefetchDescription {
 
 /// A workaround and what it does to page walks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkaroundDescription {
     /// What `--workaround` calls it.
@@ -111,7 +107,6 @@ pub struct Board {
 
 /// How a program goes through its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A chain of loads in rising order.
@@ -146,7 +141,6 @@ impl Unit {
 
 /// A program to predict, and on which board without and with the workaround.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// What it is called; no prediction depends on it.
@@ -179,7 +173,6 @@ impl Test {
 
 /// Published numbers of one test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The test that predicts them.
@@ -199,7 +192,6 @@ pub struct Published {
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MemoryMachine {
     /// What the command line calls it.

@@ -22,7 +22,6 @@ pub(super) const SPEED_MIN: f64 = 0.01;
 machine::named! {
     /// What a burst of work keeps busy.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Class {
         /// Integer units of the core.

@@ -7,7 +7,6 @@ use super::description::{Class, Policy};
 
 /// A length in nanoseconds or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Length {
     /// Always the same.
@@ -30,7 +29,6 @@ impl Length {
 
 /// One step of a thread's program, which it repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Work of a class, in cycles of a CPU that nobody disturbs.
@@ -45,7 +43,6 @@ pub enum Step {
 
 /// Data that several threads use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedSet {
     /// How much faster a thread is, as a share of its speed, when all others that use the set are where the machine shares
     /// data.
@@ -54,7 +51,6 @@ pub struct SharedSet {
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thread {
     /// Its program; it begins anew at the end.
     pub steps: Vec<Step>,
@@ -66,7 +62,6 @@ pub struct Thread {
 
 /// All threads and what they share. They start at once, in the order of their numbers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// The threads.
     pub threads: Vec<Thread>,

@@ -55,7 +55,6 @@ pub struct Throughput {
 
 /// A ratio of throughputs less one, in per cent, with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gain {
     /// In per cent.
     pub percent: f64,

@@ -180,7 +180,7 @@ impl Disguise<'_> {
 /// The registers after a CPUID at `address`: the answer, zero-extended, and the next instruction.
 pub(crate) fn fill(registers: &mut Registers, address: u64, dump: &Cpuid) {
     let (leaf, subleaf) = (registers.rax as u32, registers.rcx as u32);
-    let recorded = dump.answer(CpuId(0), leaf, subleaf);
+    let recorded = dump.known(CpuId(0), leaf, subleaf);
     let answer = match recorded {
         Some(_) if leaf == SAVED_STATE => {
             let real = __cpuid_count(leaf, subleaf);

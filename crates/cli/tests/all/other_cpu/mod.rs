@@ -163,7 +163,7 @@ fn an_answer_fills_the_registers_as_the_instruction_does() {
         assert_eq!(filled, answer.map(u64::from), "{leaf:x}");
         assert_eq!(registers.rip, 0x1002);
     }
-    assert_eq!(dump.answer(CpuId(0), 1, 0), Some(PHENOM[1].1));
+    assert_eq!(dump.known(CpuId(0), 1, 0), Some(PHENOM[1].1));
 }
 
 #[test]

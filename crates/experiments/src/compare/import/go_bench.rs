@@ -45,7 +45,9 @@ fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
             let is_known = unit.ends_with("/op") || unit.ends_with("/s");
             let is_higher = stated.get(unit).copied().or_else(|| is_known.then(|| unit.ends_with("/s")));
             let better = is_higher.map(|higher| if higher { Better::Higher } else { Better::Lower });
-            let heading = Heading::program(&name, package, unit, better).micro().with_failed(failed);
+            let group = if unit == TIME { package.to_owned() } else { format!("{package}, {unit}") };
+            let heading = Heading::program(&name, &group, unit, better).with_failed(failed);
+            let heading = if unit == TIME { heading.micro() } else { heading.beside() };
             tests.add("", &heading, &[number(pair[0])]);
         }
     }

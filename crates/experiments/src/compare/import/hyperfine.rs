@@ -1,6 +1,7 @@
 //! The exports of hyperfine, `--export-json` and `--export-csv`: times of commands, in seconds.
 
 use record::Better;
+use serde_json::Value;
 
 use super::table::lines;
 use super::test_list::{Heading, Results, first_of, number};
@@ -16,7 +17,7 @@ fn is(source: &Source<'_>) -> bool {
 fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
     for one in items(&source.document()["results"]) {
         let name = with_parameters(&one["command"], &one["parameters"]);
-        let failed = items(&one["exit_codes"]).iter().filter(|code| code.as_i64() != Some(0)).count();
+        let failed = failures(&one["exit_codes"]);
         // Without the single times, one summary is all there is, and it carries no interval.
         let times = first_of(one, &["times", "median", "mean"]);
         into.of("").add("", &heading(&name).with_failed(failed), &times);
@@ -29,6 +30,16 @@ fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
         }
     }
     Ok(())
+}
+
+/// How many codes say that a program failed: anything but a zero, null too, which a signal leaves. Without codes nothing is known.
+fn failures(codes: &Value) -> usize {
+    let is_zero = |code: &Value| code.as_f64() == Some(0.0) || code.as_str() == Some("0");
+    match codes {
+        Value::Null => 0,
+        Value::Array(codes) => codes.iter().filter(|code| !is_zero(code)).count(),
+        code => usize::from(!is_zero(code)),
+    }
 }
 
 fn heading(name: &str) -> Heading<'_> {

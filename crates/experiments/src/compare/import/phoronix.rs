@@ -23,7 +23,7 @@ fn is(source: &Source<'_>) -> bool {
 }
 
 fn read(source: &Source<'_>, into: &mut Results) -> Result<(), ImportError> {
-    if is_too_deep(source.text) {
+    if host::is_nested_deeper(source.text, MOST_LEVELS) {
         return Err(ImportError::Shape {
             place: "the document".to_owned(),
             problem: format!("elements are nested more than {MOST_LEVELS} deep; this is no composite"),
@@ -64,26 +64,6 @@ fn add<'f>(tests: &mut TestList, field: &dyn Fn(&'static str) -> &'f str, values
 fn values(value: &str, raw: &str) -> Vec<Reading> {
     let words = if raw.trim_matches(':').is_empty() { value } else { raw };
     words.split(':').filter(|word| !word.trim().is_empty()).map(number).collect()
-}
-
-/// Whether more elements are open at once than any composite has, by counting tags: a bound, not a parse.
-fn is_too_deep(text: &str) -> bool {
-    let mut open = 0_usize;
-    for (at, _) in text.match_indices('<') {
-        let rest = &text.as_bytes()[at + 1..];
-        match rest.first() {
-            Some(b'/') => open = open.saturating_sub(1),
-            Some(b'!' | b'?') | None => {}
-            Some(_) => {
-                let end = rest.iter().position(|byte| *byte == b'>').unwrap_or(rest.len());
-                open += usize::from(end == 0 || rest[end - 1] != b'/');
-            }
-        }
-        if open > MOST_LEVELS {
-            return true;
-        }
-    }
-    false
 }
 
 fn children<'a, 'i>(node: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {

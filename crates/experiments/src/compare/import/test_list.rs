@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use record::Better;
 use serde_json::Value;
 
+use super::VALUES_MAX;
 use crate::compare::{Cell, Configuration, Fact, Sample, SourceKind, Test, Weight};
 
 /// The group of tests that what is compared cannot touch.
@@ -68,6 +69,11 @@ impl<'h> Heading<'h> {
         Self { weight: Weight::Micro, ..self }
     }
 
+    /// The same of what such a loop counts beside its time.
+    pub(super) fn beside(self) -> Self {
+        Self { weight: Weight::Beside, ..self }
+    }
+
     /// The same with runs whose program failed.
     pub(super) fn with_failed(self, failed: usize) -> Self {
         Self { failed, ..self }
@@ -83,6 +89,8 @@ pub(super) struct TestList {
     /// What has to be said of all values.
     pub(super) cautions: Vec<String>,
     left_out: Vec<String>,
+    /// How many there were.
+    values: usize,
     tests: Vec<Test>,
     /// Where each test is, by name and group.
     places: HashMap<(String, String), usize>,
@@ -103,6 +111,10 @@ impl TestList {
     /// Adds values of a test; those of a test that is there already are further replicates. What cannot be used is left out with a note
     /// that begins with its place, if that is not empty.
     pub(super) fn add(&mut self, place: &str, heading: &Heading<'_>, values: &[Reading]) {
+        self.values += values.len();
+        if self.values > VALUES_MAX {
+            return;
+        }
         let Heading { name, group, unit, .. } = *heading;
         let called = if place.is_empty() { name.to_owned() } else { format!("{place}, {name}") };
         let is_usable =
@@ -192,6 +204,11 @@ impl Results {
             });
         }
         &mut self.lists[at]
+    }
+
+    /// More values than are kept.
+    pub(super) fn has_too_many(&self) -> bool {
+        self.lists.iter().map(|list| list.values).sum::<usize>() > VALUES_MAX
     }
 
     /// All in the order of their places in a text.

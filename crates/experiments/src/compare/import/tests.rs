@@ -179,7 +179,7 @@ fn a_test_of_which_runs_failed_is_never_equivalent_whatever_its_times() {
     };
     let verdict = |codes: [u32; 2]| {
         let sides = codes.map(|code| read("x", text(code).as_bytes()).expect("an export").swap_remove(0));
-        let found = compare(&sides, &[], &Options::default()).expect("comparable");
+        let found = compare(sides.clone(), &[], &Options::default()).expect("comparable");
         (found.rows[0].verdict, found.failed)
     };
     assert_eq!(verdict([0, 0]), (stats::Verdict::Equivalent, Vec::new()));
@@ -193,8 +193,71 @@ fn a_test_of_which_runs_failed_is_never_equivalent_whatever_its_times() {
 /// One file against another: the first row's verdict, what failed, and how many averages there are.
 fn against(texts: [&str; 2]) -> (Option<stats::Verdict>, Vec<String>, usize) {
     let sides = texts.map(|text| read("x", text.as_bytes()).expect("results").swap_remove(0));
-    let found = compare(&sides, &[], &Options::default()).expect("comparable");
+    let found = compare(sides.clone(), &[], &Options::default()).expect("comparable");
     (found.rows.first().map(|row| row.verdict), found.failed, found.averages.len())
+}
+
+#[test]
+fn repeats_of_one_side_alone_are_no_single_runs_and_values_without_spread_are_named_so() {
+    let times = |times: &str| format!(r#"{{"results":[{{"command":"x","times":[{times}]}}]}}"#);
+    for (sides, said) in [
+        (["1", "1.1"], "single runs carry no interval (all rows)"),
+        (["1", "1.1,1.2,1.3"], "one side has a single run, which carries no interval (all rows)"),
+        (["1,1,1", "1,1,1"], "runs that are all alike show no spread (all rows)"),
+    ] {
+        let sides = sides.map(|side| read("x", times(side).as_bytes()).expect("an export").swap_remove(0));
+        let found = compare(sides, &[], &Options::default()).expect("comparable");
+        let about: Vec<&String> =
+            found.cautions.iter().filter(|one| one.contains("nothing is called faster or slower")).collect();
+        assert!(matches!(about[..], [one] if one.starts_with(said)), "{:?}", found.cautions);
+    }
+}
+
+#[test]
+fn exit_codes_of_any_form_count_and_a_job_that_did_nothing_has_failed() {
+    for (codes, failed) in
+        [("[0,null,0.0]", 1), ("[\"0\",\"1\",-9]", 2), ("1", 1), ("0", 0), ("null", 0), ("[true,[0]]", 2)]
+    {
+        let text = HYPERFINE.replace("[0,0,1]", codes);
+        assert_eq!(read("x", text.as_bytes()).expect("an export")[0].tests[0].failed(), failed, "{codes}");
+    }
+    let fio = FIO.replace("\"error\":0", "\"error\":5").replace("\"total_ios\":9", "\"total_ios\":0");
+    let found = compare(
+        [FIO, fio.as_str()].map(|text| read("x", text.as_bytes()).expect("a job").swap_remove(0)),
+        &[],
+        &Options::default(),
+    );
+    assert!(found.is_err(), "nothing was measured on one side");
+    let fio = format!("fio: pid=7, err=5/file:x.c:1, func=io_u error, error=Input/output error\n{fio}");
+    let jobs = &read("x", fio.as_bytes()).expect("a job")[0].tests;
+    assert_eq!((jobs[0].name.as_str(), jobs[0].failed()), ("seq", 1));
+}
+
+#[test]
+fn bytes_and_allocations_of_go_are_in_no_mean_with_times() {
+    let sides = ["12", "24"].map(|bytes| {
+        let line = format!("BenchmarkX-8 \t100\t 50.0 ns/op\t {bytes} B/op\t 1 allocs/op\n");
+        read("x", line.as_bytes()).expect("a benchmark").swap_remove(0)
+    });
+    let found = compare(sides, &[], &Options::default()).expect("comparable");
+    let averages: Vec<_> =
+        found.averages.iter().map(|one| (one.group.as_str(), one.rows, one.geometric_percent)).collect();
+    let expected = [
+        ("all", 1, 0.0),
+        ("benchmarks", 1, 0.0),
+        ("benchmarks, B/op", 1, 100.0),
+        ("benchmarks, allocs/op", 1, 0.0),
+    ];
+    assert_eq!(averages, expected);
+}
+
+#[test]
+fn more_values_than_any_benchmark_prints_are_refused_before_they_fill_memory() {
+    let times =
+        |count: usize| format!(r#"{{"results":[{{"command":"x","times":[{}1]}}]}}"#, "1,".repeat(count - 1));
+    for count in [VALUES_MAX + 1, FIELDS_MAX + 2] {
+        assert!(matches!(read("x", times(count).as_bytes()), Err(ImportError::TooMany)), "{count}");
+    }
 }
 
 #[test]

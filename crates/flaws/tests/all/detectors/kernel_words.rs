@@ -426,7 +426,7 @@ fn messages_tell_of_what_no_file_shows() {
 #[test]
 fn a_bug_that_the_kernel_always_works_around_is_on_where_it_is_named() {
     let catalogue = catalogue();
-    for id in ["monitor", "clflush-monitor", "ibpb-no-ret"] {
+    for id in ["monitor", "clflush-monitor", "ibpb-no-ret", "amd-1718", "tdx-seamret"] {
         let bug = catalogue.find(id).and_then(|flaw| flaw.bug.clone()).expect(id);
         let named = |bugs: &[String]| FlawEvidence { bugs: Some(bugs.to_vec()), ..FlawEvidence::default() };
         let verdict = of(&catalogue, &named(&[bug]), id);
@@ -434,6 +434,31 @@ fn a_bug_that_the_kernel_always_works_around_is_on_where_it_is_named() {
         assert_eq!(of(&catalogue, &named(&[]), id).workaround, Unknown, "{id}");
     }
     assert_eq!(of(&catalogue, &guest_of("GenuineIntel", 6, 0xbd, 1), "monitor").affected, Answer::Yes);
+}
+
+#[test]
+fn what_a_kernel_says_of_cpus_that_it_does_not_know_yet_or_that_are_made_up_is_not_believed() {
+    let catalogue = catalogue();
+    for (release, family, affected) in [
+        (Some("6.18.1"), 0x1a, Answer::Unknown),
+        (None, 0x1a, Answer::Unknown),
+        (Some("7.3.4"), 0x1a, Answer::No),
+        (Some("6.18.1"), 0x17, Answer::No),
+    ] {
+        let mut evidence = machine_of("AuthenticAMD", family, 2, 1);
+        evidence.kernel_release = release.map(str::to_owned);
+        with_file(&mut evidence, "tsa", "Not affected");
+        assert_eq!(of(&catalogue, &evidence, "tsa").affected, affected, "{release:?} {family}");
+    }
+    for (flag, protected) in
+        [("amx_tile", record::Protection::Unknown), ("avx2", record::Protection::Protected)]
+    {
+        let mut evidence = guest_of("GenuineIntel", 6, 0x55, 7);
+        evidence.flags.push(flag.to_owned());
+        with_file(&mut evidence, "spectre_v2", "Mitigation: Retpolines; RSB filling; BHI: Retpoline");
+        let verdict = of(&catalogue, &evidence, "spectre-bhi");
+        assert_eq!((verdict.affected, verdict.protected), (Answer::Yes, protected), "{verdict:?}");
+    }
 }
 
 #[test]

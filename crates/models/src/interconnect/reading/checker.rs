@@ -1,6 +1,6 @@
 //! What Intel's Memory Latency Checker prints: idle latencies between nodes.
 
-use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
+use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, of_several, shortened};
 use crate::interconnect::matrix::{MatrixError, NODES_MAX};
 
 const FORMAT: &str = "MLC";
@@ -29,9 +29,11 @@ impl Table {
 
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let missing = ReadingError::Missing { format: FORMAT, what: "table of idle latencies between nodes" };
-    let table = table(text, LATENCIES)?.ok_or(missing)?;
-    let matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?.numbered(table.nodes.clone())?;
-    let mut remarks = Vec::new();
+    let mut table = table(text, LATENCIES)?.ok_or(missing)?;
+    let (unit, factor) = unit(text)?;
+    table.rows.iter_mut().flatten().flatten().for_each(|value| *value *= factor);
+    let matrix = Matrix::of_rows(unit, &table.rows)?.numbered(table.nodes.clone())?;
+    let mut remarks: Vec<String> = of_several(text.matches(LATENCIES).count()).into_iter().collect();
     let rowless = &table.rowless;
     if table.is_cut_off(&[]) {
         remarks.push("the table of latencies is cut off".to_owned());
@@ -47,6 +49,22 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
         remarks.push("the table of bandwidths is cut off".to_owned());
     }
     Ok(MatrixReading { format: FORMAT, matrix, remarks })
+}
+
+/// What the values count by the head of the table, `(in ns)`, and the factor to it.
+fn unit(text: &str) -> Result<(Unit, f64), ReadingError> {
+    let head = text.lines().zip(1..).find(|(line, _)| line.contains(LATENCIES));
+    let named = head.and_then(|(line, number)| Some((line.split_once("(in ")?.1.split_once(')')?.0, number)));
+    match named {
+        None | Some(("ns", _)) => Ok((Unit::Nanoseconds, 1.0)),
+        Some(("us" | "µs", _)) => Ok((Unit::Nanoseconds, 1e3)),
+        Some(("cycles" | "clocks" | "clks", _)) => Ok((Unit::Cycles, 1.0)),
+        Some((other, number)) => Err(ReadingError::Wrong {
+            format: FORMAT,
+            place: format!("line {number}"),
+            problem: format!("{:?} is no unit of latencies: ns, us or cycles", shortened(other)),
+        }),
+    }
 }
 
 /// The table under a head: a line with the nodes of the columns, then a line per node.
@@ -75,20 +93,37 @@ fn table(text: &str, head: &str) -> Result<Option<Table>, ReadingError> {
     let mut rowless = nodes.clone();
     let mut is_short = false;
     let mut is_ended = false;
+    // The row that is not full yet: its place, and how many values it has.
+    let mut last: Option<(usize, usize)> = None;
     for (number, line) in lines {
         let mut words = line.split_whitespace();
-        let node = words.next().and_then(|word| word.parse::<u32>().ok());
-        let Some(at) = node.and_then(|node| nodes.iter().position(|one| *one == node)) else {
+        let node = words.clone().next().and_then(|word| word.parse::<u32>().ok());
+        let new = node.and_then(|node| nodes.iter().position(|one| *one == node));
+        // A terminal was too narrow: what goes on is no node.
+        let goes_on =
+            last.filter(|_| new.is_none() && words.clone().all(is_value) && !line.trim().is_empty());
+        let Some((at, have)) = goes_on.or(new.map(|at| (at, 0))) else {
             is_ended = true;
             break;
         };
-        rowless.retain(|one| *one != nodes[at]);
-        let values = words.map(|word| value(word, number + 1)).collect::<Result<Vec<_>, _>>()?;
-        is_short |= values.len() < nodes.len();
-        rows[at] = values;
+        if goes_on.is_none() {
+            is_short |= last.is_some();
+            words.next();
+            rowless.retain(|one| *one != nodes[at]);
+            rows[at] = Vec::new();
+        }
+        rows[at].truncate(have);
+        rows[at].extend(words.map(|word| value(word, number + 1)).collect::<Result<Vec<_>, _>>()?);
+        let have = rows[at].len();
+        last = (have < nodes.len()).then_some((at, have));
         rows[at].resize(nodes.len(), None);
     }
+    is_short |= last.is_some();
     Ok(Some(Table { nodes, rows, rowless, is_short, is_ended }))
+}
+
+fn is_value(word: &str) -> bool {
+    value(word, 0).is_ok()
 }
 
 fn value(word: &str, line: usize) -> Result<Option<f64>, ReadingError> {
@@ -121,6 +156,17 @@ mod tests {
         let read = read(&text).expect("a table");
         assert_eq!(read.remarks, ["node 2 is memory only: MLC prints no row for a node without CPUs"]);
         assert_eq!((read.matrix.at(0, 1), read.matrix.at(1, 1)), (Some(151.1), None));
+    }
+
+    #[test]
+    fn other_units_and_rows_that_were_wrapped_are_read() {
+        let micro = read(&TEXT.replace("(in ns)", "(in us)")).expect("a table").matrix;
+        assert_eq!((micro.unit, micro.at(0, 0)), (Unit::Nanoseconds, Some(73_800.0)));
+        assert_eq!(read(&TEXT.replace("(in ns)", "(in clocks)")).expect("a table").matrix.unit, Unit::Cycles);
+        let odd = read(&TEXT.replace("(in ns)", "(in miles)")).expect_err("no unit").to_string();
+        assert!(odd.contains("line 2") && odd.contains("\"miles\" is no unit"), "{odd}");
+        let wrapped = TEXT.replace("73.8\t 151.1", "73.8\n 151.1").replace("141.1\t 76.5", "141.1\n\t76.5");
+        assert_eq!(read(&wrapped), read(TEXT));
     }
 
     #[test]

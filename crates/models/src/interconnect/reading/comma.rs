@@ -8,7 +8,7 @@
 //! what it is of, a matrix without a diagonal and with one empty half is one of CPUs, and so is any larger one without a diagonal.
 
 use super::names::{Line, Names, is_unknown, strip, unit_of, value_of};
-use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
+use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, of_several, shortened};
 use crate::interconnect::graph::pairs;
 use crate::interconnect::groups::THREADS_NS_MAX;
 use crate::interconnect::matrix::Member;
@@ -49,12 +49,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
         let row = cells.map(|(column, cell)| number(cell, separator, line.number, column + 1));
         rows.push(row.collect::<Result<_, _>>()?);
     }
-    if !further.is_empty() {
-        remarks.push(format!(
-            "the first of {} tables is read; give the others each by itself",
-            further.len() + 1
-        ));
-    }
+    remarks.extend(of_several(further.len() + 1));
     remarks.extend(square(&mut rows));
     let half = mirror(&mut rows);
     remarks.extend(
@@ -83,7 +78,8 @@ impl Comments {
         let Some((name, value)) = comment.split_once(':') else { return };
         let value = value.trim();
         match name.trim() {
-            "unit" => self.unit = named_unit(value).or(self.unit),
+            "unit" if value == "distance" => self.unit = Some(Unit::Distance),
+            "unit" => self.unit = Unit::from_name(value).filter(|_| !value.is_empty()).or(self.unit),
             "error" => self.standard_error = error_of(value).or(self.standard_error),
             "nodes" => self.number(Member::Nodes, value),
             "cpus" => self.number(Member::Cpus, value),
@@ -96,15 +92,6 @@ impl Comments {
         if let Some(numbers) = numbers.ok().filter(|numbers| !numbers.is_empty()) {
             self.numbers = Some((member, numbers));
         }
-    }
-}
-
-fn named_unit(value: &str) -> Option<Unit> {
-    match value {
-        "ns" => Some(Unit::Nanoseconds),
-        "cycles" => Some(Unit::Cycles),
-        "distance" => Some(Unit::Distance),
-        _ => None,
     }
 }
 
@@ -180,6 +167,7 @@ fn further_tables(lines: &[(usize, &str)]) -> Vec<usize> {
 fn unwrap(lines: &mut Vec<Line>) {
     let has_spread = |cell: &String| cell.contains('±');
     if !lines.iter().any(|line| line.cells.iter().any(has_spread)) {
+        join_parts(lines);
         return;
     }
     let mut whole: Vec<Line> = Vec::with_capacity(lines.len());
@@ -192,6 +180,41 @@ fn unwrap(lines: &mut Vec<Line>) {
             _ => line.cells.first().is_some_and(has_spread),
         };
         match whole.last_mut().filter(|above| goes_on(above)) {
+            Some(above) => above.cells.extend(line.cells),
+            None => whole.push(line),
+        }
+    }
+    *lines = whole;
+}
+
+/// Joins rows that were all broken into as many parts: only that makes a matrix of them.
+fn join_parts(lines: &mut Vec<Line>) {
+    /// A terminal of 80 letters shows a tenth of the largest table in a line.
+    const PARTS_MAX: usize = 16;
+    let is_matrix = |parts: &usize| {
+        let widths: Vec<usize> =
+            lines.chunks(*parts).map(|row| row.iter().map(|line| line.cells.len()).sum()).collect();
+        let [head, rest @ ..] = widths.as_slice() else { return false };
+        let count = widths.len();
+        // With names of columns, whose corner may be left out, or with names of rows only, or without any.
+        let is_named = *head + 1 == count || *head == count;
+        lines.len().is_multiple_of(*parts)
+            && !rest.is_empty()
+            && (rest.iter().all(|width| *width == count) && is_named
+                || widths.iter().all(|width| *width == count + 1))
+    };
+    let is_part =
+        |line: &Line| line.cells.iter().all(|cell| is_unknown(cell) || value_of(cell).parse::<f64>().is_ok());
+    let Some(parts) = (1..=PARTS_MAX.min(lines.len())).find(is_matrix).filter(|parts| *parts > 1) else {
+        return;
+    };
+    let begins = |at: usize| at.is_multiple_of(parts) || at < parts;
+    if !lines.iter().enumerate().all(|(at, line)| begins(at) || is_part(line)) {
+        return;
+    }
+    let mut whole: Vec<Line> = Vec::with_capacity(lines.len() / parts);
+    for (at, line) in lines.drain(..).enumerate() {
+        match whole.last_mut().filter(|_| !at.is_multiple_of(parts)) {
             Some(above) => above.cells.extend(line.cells),
             None => whole.push(line),
         }
@@ -310,6 +333,8 @@ mod tests {
             "core 0;core 1;core 2\n;7,0;35,0\n7,0;;36,0\n35,0;36,0;\n",
             "CPU: Core(TM) i7 @ 2.80GHz\nNum cores: 3\n\n   0  1  2\n 0\n 1  7±0\n 2  35±1  36±0\n\n Min  latency: 7.0ns ±0.1 cores: (1,0)\n",
             "# cpus: 0 1 2\n1,7,35\n7,1,36\n35,36,1\n",
+            "# cpus: 0 1 2\n1 7\n35\n7 1\n36\n35 36\n1\n",
+            "cpu0 cpu1\ncpu2\ncpu0 1 7\n35\ncpu1 7 1\n36\ncpu2 35 36\n1\n",
         ] {
             assert_eq!(known(text), (Member::Cpus, vec![0, 1, 2], plain.clone()), "{text}");
         }

@@ -1,6 +1,6 @@
 //! What `numactl -H` prints: distances of ACPI SLIT between nodes, in no unit, where 255 is no connection.
 
-use super::{Matrix, MatrixReading, ReadingError};
+use super::{Matrix, MatrixReading, ReadingError, of_several};
 
 const FORMAT: &str = "numactl -H";
 
@@ -55,7 +55,10 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
         return Err(ReadingError::Wrong { format: FORMAT, place, problem });
     }
     let rows: Vec<Vec<u32>> = rows.into_iter().map(|(_, row)| row).collect();
-    Ok(MatrixReading { format: FORMAT, matrix: Matrix::of_distances(nodes, &rows)?, remarks: Vec::new() })
+    let tables = text.lines().zip(text.lines().skip(1));
+    let tables = tables.filter(|(head, next)| columns(head).is_some() && row(next).is_some()).count();
+    let remarks = of_several(tables).into_iter().collect();
+    Ok(MatrixReading { format: FORMAT, matrix: Matrix::of_distances(nodes, &rows)?, remarks })
 }
 
 #[cfg(test)]
