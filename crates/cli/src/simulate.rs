@@ -4,7 +4,6 @@ mod threads;
 
 use std::path::Path;
 
-use anyhow::Context;
 use clap::Args;
 use machine::Hertz;
 use models::interconnect::{SocketMachine, Variant};
@@ -37,9 +36,6 @@ pub(crate) struct SimulateArguments {
     /// A machine that comes with sidestep (--help lists them), or a file of your own (TOML)
     #[arg(value_name = "MACHINE|FILE.toml", long_help = MACHINES)]
     machine: String,
-    /// Fit the machine to its published numbers, where it has some: what they determine, what they leave open, other choices
-    #[arg(long)]
-    fit: bool,
     /// With schedulers and counters of time: the random seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -186,8 +182,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     let (simulation, page) = match kind {
         MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,
         MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
-        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments)?,
-        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Clusters => clusters(&models::parse(&text, &file)?),
+        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments),
         MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
     };
     arguments.forms.print(&page, &*simulation, global)?;
@@ -196,7 +192,6 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
 
 /// What each socket gets, why, and what other links would give.
 fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let given = &arguments.sockets;
     let variant = Variant {
         add: given.add_link.clone(),
@@ -205,34 +200,13 @@ fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> any
         snoop_filter: given.snoop_filter,
         core_hz: given.clock,
     };
-    let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
+    let simulation = interconnect::simulate(machine, &variant)?;
     let page = report::linked_sockets_page(&simulation);
     Ok((Box::new(simulation), page))
 }
 
-/// The machines whose published numbers are fitted together with those of this one.
-fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
-    let published = machine.published.len();
-    anyhow::ensure!(
-        published > 2 && machine.stream.is_some(),
-        "--fit: {} holds {published} published numbers; the two parameters need three or more",
-        machine.name
-    );
-    let sibling = |name: &String| {
-        models::known(name).with_context(|| {
-            format!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name)
-        })
-    };
-    machine.siblings.iter().map(sibling).collect()
-}
-
 /// Counters that drift, and what each remedy does.
-fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit,
-        "--fit: {} holds no published number; there is nothing to fit to",
-        machine.name
-    );
+fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> Simulated {
     let given = &arguments.scenario;
     let scenario = tsc::Scenario {
         governor: given.governor.unwrap_or(Governor::Ondemand),
@@ -242,22 +216,14 @@ fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Resu
     };
     let simulation = tsc::simulate(machine, scenario);
     let page = report::drift_page(&simulation);
-    Ok((Box::new(simulation), page))
+    (Box::new(simulation), page)
 }
 
 /// What a read costs between the clusters of a die.
-fn clusters(
-    machine: &interconnect::ClusterMachine,
-    arguments: &SimulateArguments,
-) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit || machine.published.is_some(),
-        "--fit: {} holds no published matrix; there is nothing to fit to",
-        machine.name
-    );
-    let simulation = interconnect::simulate_clusters(machine, arguments.fit);
+fn clusters(machine: &interconnect::ClusterMachine) -> Simulated {
+    let simulation = interconnect::simulate_clusters(machine);
     let page = report::clusters_page(&simulation);
-    Ok((Box::new(simulation), page))
+    (Box::new(simulation), page)
 }
 
 /// A memory with and without its workaround.
@@ -267,17 +233,8 @@ fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::
     if let Some(clock) = given.nb_clock {
         machine.set_northbridge_hz(clock);
     }
-    anyhow::ensure!(
-        !arguments.fit || machine.published.iter().any(|one| one.tolerance_percent.is_some()),
-        "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
-        arguments.machine
-    );
     let has_page = arguments.forms.html.is_some();
-    let scope = Scope {
-        bandwidth: given.bandwidth || has_page,
-        surface: given.surface || has_page,
-        fit: arguments.fit,
-    };
+    let scope = Scope { bandwidth: given.bandwidth || has_page, surface: given.surface || has_page };
     let simulation = memory::simulate(&machine, scope);
     let view =
         MemoryView { workaround, strides: given.latency, bandwidth: given.bandwidth, surface: given.surface };

@@ -10,7 +10,6 @@ mod clusters;
 mod contrast;
 mod description;
 mod firmware;
-mod fit;
 mod graph;
 mod groups;
 mod inference;
@@ -22,16 +21,13 @@ mod triad;
 mod variant;
 
 pub use account::{AccountRow, GraphUsed, MeasuredSocket, SocketAccount, account};
-pub use clusters::{
-    ClusterFit, ClusterMachine, ClusterRow, ClusterSimulation, PublishedMatrix, simulate_clusters,
-};
+pub use clusters::{ClusterMachine, ClusterRow, ClusterSimulation, PublishedMatrix, simulate_clusters};
 pub use contrast::contrast;
 pub use description::{PublishedTriad, SocketMachine, StreamDescription};
 pub use firmware::{
     FirmwareError, FirmwareGraph, differences, hmat_latencies, measured_by_links, northbridge_graph,
     upi_graph,
 };
-pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use groups::{GroupLevel, GroupsOfSize, LevelName, groups};
 pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};

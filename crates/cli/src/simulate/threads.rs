@@ -96,11 +96,6 @@ pub(super) fn simulate(
     machine: &SchedulingMachine,
     arguments: &SimulateArguments,
 ) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit,
-        "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
-        machine.name
-    );
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
     let page = report::schedulers_page(&simulation);

@@ -4,15 +4,15 @@
 //! own package     base + column_step |x - x'| + row_step |y - y'|
 //! other package   remote
 //! ```
-//! The places of the clusters are the file's claim; the fit tries all of them and says whether the published matrix chooses another.
+//! The places of the clusters are the file's claim; a test holds them to what the published matrix chooses by itself.
 //!
 //! Left out: directions differ by a few ns in what was published, and from which cluster links to other packages leave.
 
 use record::TomlError;
 use serde::{Deserialize, Serialize};
 
-use super::inference::{Explanation, Mesh, infer};
-use super::matrix::{Matrix, NODES_MAX, Unit};
+use super::inference::Mesh;
+use super::matrix::NODES_MAX;
 use crate::machine_file::{MachineFile, MachineKind, Possible, Sourced, require, within};
 use crate::published::{Misses, missed_percent};
 
@@ -89,8 +89,6 @@ pub struct ClusterSimulation {
     pub rms_percent: Option<f64>,
     /// The largest error.
     pub max_percent: Option<f64>,
-    /// What the published matrix says by itself, if the fit was asked for.
-    pub fit: Option<ClusterFit>,
     /// Numbers of the file: key, value, source.
     pub numbers: Vec<[String; 3]>,
 }
@@ -109,20 +107,6 @@ pub struct ClusterRow {
     pub published_ns: Option<f64>,
     /// By how much the prediction misses that, in per cent of it.
     pub error_percent: Option<f64>,
-}
-
-/// The arrangement that the published matrix chooses.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ClusterFit {
-    /// Of all arrangements in rows and columns; none if another reading is more probable.
-    pub mesh: Option<Mesh>,
-    /// Whether its places are those of the file, up to mirrors and turns.
-    pub is_of_file: bool,
-    /// Root mean square of what it does not explain, in ns.
-    pub rms_ns: f64,
-    /// Its largest error, in per cent.
-    pub max_percent: f64,
 }
 
 impl MachineFile for ClusterMachine {
@@ -185,8 +169,8 @@ impl ClusterMachine {
     }
 }
 
-/// Runs a machine, and asks its published matrix alone if `with_fit`.
-pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSimulation {
+/// Runs a machine.
+pub fn simulate_clusters(machine: &ClusterMachine) -> ClusterSimulation {
     let mesh = machine.mesh();
     let nodes = machine.nodes();
     let row = |(reader, home)| {
@@ -207,24 +191,10 @@ pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSim
         remote_ns: machine.remote_ns.value,
         rms_percent: misses.map(|misses| misses.rms_percent),
         max_percent: misses.map(|misses| misses.max_percent),
-        fit: machine.published.as_ref().filter(|_| with_fit).and_then(|of| fit_of(of, &mesh)),
         numbers: numbers(machine),
         places: mesh.places,
         rows,
     }
-}
-
-fn fit_of(published: &PublishedMatrix, of_file: &Mesh) -> Option<ClusterFit> {
-    let rows: Vec<Vec<Option<f64>>> =
-        published.latency_ns.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
-    let found = infer(&Matrix::of_rows(Unit::Nanoseconds, &rows).ok()?);
-    let mesh = match found.explanation {
-        Explanation::Mesh(mesh) => Some(mesh),
-        _ => None,
-    };
-    // Mirrored and turned places have the same neighbours.
-    let is_of_file = mesh.as_ref().is_some_and(|mesh| mesh.graph() == of_file.graph());
-    Some(ClusterFit { is_of_file, mesh, rms_ns: found.rms, max_percent: found.max_percent })
 }
 
 fn numbers(machine: &ClusterMachine) -> Vec<[String; 3]> {
@@ -244,6 +214,7 @@ fn numbers(machine: &ClusterMachine) -> Vec<[String; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interconnect::{Explanation, Matrix, Unit, infer};
     use crate::machine_file::tests::are_refused;
 
     fn sapphire_rapids() -> ClusterMachine {
@@ -253,11 +224,15 @@ mod tests {
     #[test]
     fn the_file_holds_what_the_fit_finds_and_meets_the_published_matrix_within_3_percent() {
         let machine = sapphire_rapids();
-        let simulation = simulate_clusters(&machine, true);
+        let simulation = simulate_clusters(&machine);
         assert!(simulation.max_percent.is_some_and(|error| error < 3.0), "{:?}", simulation.max_percent);
-        let fit = simulation.fit.expect("a matrix was published");
-        assert!(fit.is_of_file, "{:?}", fit.mesh);
-        let mesh = fit.mesh.expect("a mesh");
+        let published = machine.published.as_ref().expect("a matrix was published");
+        let rows: Vec<Vec<Option<f64>>> =
+            published.latency_ns.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
+        let found = infer(&Matrix::of_rows(Unit::Nanoseconds, &rows).expect("a matrix"));
+        let Explanation::Mesh(mesh) = found.explanation else { panic!("{found:?}") };
+        // Mirrored and turned places have the same neighbours.
+        assert_eq!(mesh.graph(), machine.mesh().graph());
         // Which axis is called a column is a matter of taste.
         let mut found = [mesh.column_step, mesh.row_step.expect("two rows")];
         found.sort_by(f64::total_cmp);
@@ -277,12 +252,11 @@ mod tests {
     #[test]
     fn no_prediction_depends_on_what_was_published() {
         let mut machine = sapphire_rapids();
-        let before: Vec<f64> =
-            simulate_clusters(&machine, false).rows.iter().map(|row| row.latency_ns).collect();
+        let before: Vec<f64> = simulate_clusters(&machine).rows.iter().map(|row| row.latency_ns).collect();
         machine.published = None;
-        let after = simulate_clusters(&machine, true);
+        let after = simulate_clusters(&machine);
         assert_eq!(before, after.rows.iter().map(|row| row.latency_ns).collect::<Vec<_>>());
-        assert!(after.fit.is_none() && after.rms_percent.is_none());
+        assert!(after.rms_percent.is_none());
     }
 
     #[test]

@@ -80,9 +80,6 @@ pub struct SocketMachine {
     /// How a core streams, if the latencies above hold under load.
     #[serde(default)]
     pub stream: Option<StreamDescription>,
-    /// Machines that come with sidestep whose published numbers are fitted together with those of this one.
-    #[serde(default)]
-    pub siblings: Vec<String>,
     /// Joined to predictions after they were made.
     #[serde(default)]
     pub published: Vec<PublishedTriad>,

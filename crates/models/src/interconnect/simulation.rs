@@ -4,7 +4,6 @@ use machine::Hertz;
 use serde::Serialize;
 
 use super::description::SocketMachine;
-use super::fit::{SocketFit, fit};
 use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::triad;
@@ -115,19 +114,13 @@ pub struct SocketSimulation {
     pub likeness: Option<Likeness>,
     /// The numbers that were used.
     pub numbers: Vec<NamedNumber>,
-    /// The fit, if asked for.
-    pub fit: Option<SocketFit>,
 }
 
-/// Runs a machine, changed or as built; `siblings` take part in the fit if one is asked for.
+/// Runs a machine, changed or as built.
 ///
 /// # Errors
 /// What the machine cannot be changed to.
-pub fn simulate(
-    machine: &SocketMachine,
-    variant: &Variant,
-    siblings: Option<&[SocketMachine]>,
-) -> Result<SocketSimulation, VariantError> {
+pub fn simulate(machine: &SocketMachine, variant: &Variant) -> Result<SocketSimulation, VariantError> {
     let changed = variant.of(machine)?;
     let (hops, built) = (changed.hops(), machine.hops());
     let mut rows: Vec<SocketRow> = (0..changed.sockets).map(|socket| row(&changed, &hops, socket)).collect();
@@ -157,10 +150,6 @@ pub fn simulate(
         degeneracy: degeneracy(&changed, &rows),
         likeness: (changed.sockets <= ENUMERATED_NODES_MAX).then(|| likeness(&hops)),
         numbers: numbers(&changed),
-        fit: siblings.map(|siblings| {
-            let machines: Vec<SocketMachine> = [machine].into_iter().chain(siblings).cloned().collect();
-            fit(&machines)
-        }),
         rows,
     })
 }

@@ -1,19 +1,16 @@
 //! Simulated clusters on a die: what a read costs from each to each, beside what was published.
 
-use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
+use models::interconnect::{ClusterRow, ClusterSimulation};
 
 use super::simulated;
-use super::socket_words;
 use crate::number::short;
 use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The run as a page.
 pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
-    let mut because = vec![Statement::plain(of_published(simulation))];
-    because.extend(simulation.fit.as_ref().map(of_fit).map(Statement::plain));
     let page = Page {
         answer: answer(simulation),
-        because,
+        because: vec![Statement::plain(of_published(simulation))],
         sections: vec![
             Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
             Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
@@ -55,20 +52,6 @@ fn of_published(simulation: &ClusterSimulation) -> String {
     }
 }
 
-/// Whether the published matrix alone leads to the same machine.
-fn of_fit(fit: &ClusterFit) -> String {
-    match (&fit.mesh, fit.is_of_file) {
-        (Some(mesh), true) => format!(
-            "The published matrix alone gives the same places: {}; error {:.2} ns root mean square, {:.1} % at most. Which axis is which is undetermined.",
-            socket_words::mesh(mesh, " ns"),
-            fit.rms_ns,
-            fit.max_percent
-        ),
-        (Some(_), false) => "The published matrix alone gives other places than the file.".to_owned(),
-        (None, _) => "The published matrix alone shows no clusters in rows and columns.".to_owned(),
-    }
-}
-
 /// Predicted latencies by reader and home.
 fn matrix(simulation: &ClusterSimulation) -> Table {
     let nodes = simulation.places.len();
@@ -101,16 +84,13 @@ mod tests {
     use crate::Terminal;
 
     #[test]
-    fn the_answer_comes_first_and_the_published_matrix_confirms_the_places() {
+    fn the_answer_comes_first() {
         let machine: ClusterMachine = models::known("spr-snc4").expect("it comes with sidestep");
-        let text = |with_fit| {
-            clusters_page(&simulate_clusters(&machine, with_fit)).terminal(Terminal::default(), false)
-        };
-        assert!(text(false).lines().count() <= 24, "{}", text(false));
-        let text = text(true);
+        let page = clusters_page(&simulate_clusters(&machine));
+        let text = page.terminal(Terminal::default(), false);
+        assert!(text.lines().count() <= 24, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.contains("gives the same") && text.contains("24.2 % more"), "{text}");
-        let page = clusters_page(&simulate_clusters(&machine, false));
+        assert!(text.contains("24.2 % more"), "{text}");
         let reads = page.csv().into_iter().find(|(name, _)| *name == "reads").expect("it is there").1;
         assert_eq!(reads.lines().count(), 65);
     }

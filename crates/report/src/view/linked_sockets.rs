@@ -1,14 +1,14 @@
-//! Simulated sockets joined by links: what each gets, why, what the numbers leave undetermined, and the fit.
+//! Simulated sockets joined by links: what each gets, why, and what the numbers leave undetermined.
 
 mod words;
 
-use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
+use models::interconnect::{Graph, SocketSimulation};
 
 use super::simulated;
 use super::socket_words::node_links;
 use crate::figure::sockets;
 use crate::figure::{GraphPicture, Reads};
-use crate::number::{self, UNKNOWN};
+use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
 /// The run as a page.
@@ -22,7 +22,6 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
     let details = Section::new("details", "What the numbers leave open").list(words::details(simulation));
     let sections = [
         Some(Section::new("sockets", "").table(rows(simulation))),
-        simulation.fit.as_ref().map(fit),
         details.filled().map(Section::detailed),
         Some(pictures(simulation)),
     ];
@@ -92,33 +91,6 @@ fn pictures(simulation: &SocketSimulation) -> Section {
         .table(reads)
 }
 
-/// How well each form of the latency fits the published numbers.
-fn fit(fit: &SocketFit) -> Section {
-    let percent = |value: f64| Cell::shown(format!("{value:.2} %"), value);
-    let values = |form: &FormFit| {
-        number::joined(form.parameters.iter().map(|one| number::significant(one.value, 4)), ", ")
-    };
-    let table = Table::of("forms", &fit.forms)
-        .word("latency is", |form| format!("{}{}", form.formula, if form.is_ours { " *" } else { "" }))
-        .number(("free", 1), |form| form.parameters.len())
-        .number("rms", |form| percent(form.rms_percent))
-        .number("at most", |form| percent(form.max_percent))
-        .number(("left out", 1), |form| form.left_out_max_percent.map_or_else(|| UNKNOWN.into(), percent))
-        .word(("values", 2), |form| values(form))
-        .legend(format!(
-            "* the form of the machine files; ecc: links to the farthest socket, f: core clock; left out: largest error of a number that the fit was not shown; sockets that should be equal scatter by up to {:.2} %",
-            fit.scatter_percent
-        ));
-    let transfers = fit.transfers.iter().map(|Transfer { from, to, rows, max_percent }| {
-        let rows = rows.iter();
-        let rows = rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s));
-        let rows = number::joined(rows, ", ");
-        format!("A fit to {from} alone predicts for {to}: {rows} MB/s; {max_percent:.1} % off at most.")
-    });
-    let title = format!("Fit to {} published numbers of {}", fit.published, fit.machines.join(" and "));
-    Section::new("fit", title).table(table).list(transfers)
-}
-
 #[cfg(test)]
 mod tests {
     use models::interconnect::{SocketMachine, Variant, simulate};
@@ -129,7 +101,7 @@ mod tests {
 
     fn run(name: &str, variant: &Variant) -> Page {
         let machine: SocketMachine = models::known(name).expect(name);
-        linked_sockets_page(&simulate(&machine, variant, None).expect(name))
+        linked_sockets_page(&simulate(&machine, variant).expect(name))
     }
 
     fn said(page: &Page, is_long: bool) -> String {

@@ -401,7 +401,7 @@ fn phenom() -> MemoryMachine {
 }
 
 fn simulated() -> Vec<(&'static str, Page)> {
-    let scope = memory::Scope { bandwidth: true, surface: true, fit: true };
+    let scope = memory::Scope { bandwidth: true, surface: true };
     let mut all = memory::simulate(&phenom(), scope);
     all.surface.retain(|cell| {
         let (block, stride) = (cell.block_bytes.0.trailing_zeros(), cell.stride_bytes.0.trailing_zeros());

@@ -102,8 +102,8 @@ fn a_machine_without_tests_has_a_text_and_a_page() {
     let mut machine = phenom();
     machine.test.clear();
     machine.published.clear();
-    let simulation = simulate(&machine, Scope { fit: true, ..Scope::default() });
-    assert!(simulation.fit.is_none() && simulation.rows.is_empty());
+    let simulation = simulate(&machine, Scope::default());
+    assert!(simulation.rows.is_empty());
     assert!(text(&simulation, MemoryView::default(), false).contains("undetermined: no test"));
     assert!(page(&simulation).contains("nothing measured"));
 }

@@ -17,7 +17,7 @@ const HALF_WIDTH: f64 = 0.01;
 /// A machine whose packages each have a node, as its description gives it: latencies, and triads by Little's law.
 pub(crate) fn of_known(name: &str) -> Sockets {
     let machine: SocketMachine = models::known(name).expect("a known machine");
-    let run = simulate(&machine, &Variant::default(), None).expect("it runs");
+    let run = simulate(&machine, &Variant::default()).expect("it runs");
     of_latencies(&run.latency_ns, &(0..run.rows.len() as u32).collect::<Vec<_>>())
 }
 
