@@ -7,10 +7,10 @@ use std::path::Path;
 use clap::Args;
 use machine::Hertz;
 use models::interconnect::{SocketMachine, Variant};
-use models::memory::{MemoryMachine, Scope};
+use models::memory::MemoryMachine;
 use models::tsc::{Governor, TscMachine, Workload};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine, memory, tsc};
-use report::{MemoryView, Page};
+use report::Page;
 
 use crate::forms::Forms;
 use crate::options::{Global, named};
@@ -59,7 +59,6 @@ A machine that comes with sidestep, or a file of your own (TOML). The machine de
   memory:            phenom-9600
   linked sockets:    x6440-8380, x6440-8384, ranger-x6420,
                      shanghai-2s, istanbul-4s-probe-filter
-  clusters on a die: spr-snc4
   counters of time:  k8-opteron
 
 Files of these machines are in machines/ of the sources: copy one to begin.";
@@ -68,18 +67,6 @@ Files of these machines are in machines/ of the sources: copy one to begin.";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Memory (phenom-9600)")]
 struct MemoryArguments {
-    /// Plots and tables of one state: the workaround's name for on, or none
-    #[arg(long, value_name = "NAME|none")]
-    workaround: Option<String>,
-    /// Also bandwidth against block size
-    #[arg(long)]
-    bandwidth: bool,
-    /// Also what the workaround adds to a chain of loads, by stride
-    #[arg(long)]
-    latency: bool,
-    /// Also latency over block size and stride
-    #[arg(long)]
-    surface: bool,
     /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     nb_clock: Option<Hertz>,
@@ -137,16 +124,12 @@ impl SimulateArguments {
     /// Refuses an option that was given and belongs to machines of another kind: nothing would come of it.
     fn ensure_own(&self, machine: &str, kind: MachineKind) -> anyhow::Result<()> {
         let Self { memory, sockets, threads, scenario, seed, .. } = self;
-        let options: [(&str, bool, Owners); 18] = [
+        let options: [(&str, bool, Owners); 14] = [
             ("--add-link", !sockets.add_link.is_empty(), SOCKETS),
             ("--remove-link", !sockets.remove_link.is_empty(), SOCKETS),
             ("--square", sockets.square, SOCKETS),
             ("--snoop-filter", sockets.snoop_filter, SOCKETS),
             ("--clock", sockets.clock.is_some(), SOCKETS),
-            ("--workaround", memory.workaround.is_some(), MEMORY),
-            ("--bandwidth", memory.bandwidth, MEMORY),
-            ("--latency", memory.latency, MEMORY),
-            ("--surface", memory.surface, MEMORY),
             ("--nb-clock", memory.nb_clock.is_some(), MEMORY),
             ("--threads", threads.threads.is_some(), THREADS),
             ("--policy", threads.policy.is_some(), THREADS),
@@ -162,7 +145,6 @@ impl SimulateArguments {
         let has = match kind {
             MachineKind::Memory => "a memory",
             MachineKind::Sockets => "sockets",
-            MachineKind::Clusters => "clusters",
             MachineKind::Counters => "counters",
             MachineKind::Threads => "threads",
         };
@@ -180,9 +162,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     let kind = MachineKind::judged(&text, &file)?;
     arguments.ensure_own(machine, kind)?;
     let (simulation, page) = match kind {
-        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,
+        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments, global),
         MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
-        MachineKind::Clusters => clusters(&models::parse(&text, &file)?),
         MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments),
         MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
     };
@@ -219,27 +200,16 @@ fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> Simulated {
     (Box::new(simulation), page)
 }
 
-/// What a read costs between the clusters of a die.
-fn clusters(machine: &interconnect::ClusterMachine) -> Simulated {
-    let simulation = interconnect::simulate_clusters(machine);
-    let page = report::clusters_page(&simulation);
-    (Box::new(simulation), page)
-}
-
 /// A memory with and without its workaround.
-fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    let given = &arguments.memory;
-    let workaround = state(given.workaround.as_deref(), &machine.workaround.id)?;
-    if let Some(clock) = given.nb_clock {
+fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments, global: &Global) -> Simulated {
+    if let Some(clock) = arguments.memory.nb_clock {
         machine.set_northbridge_hz(clock);
     }
-    let has_page = arguments.forms.html.is_some();
-    let scope = Scope { bandwidth: given.bandwidth || has_page, surface: given.surface || has_page };
-    let simulation = memory::simulate(&machine, scope);
-    let view =
-        MemoryView { workaround, strides: given.latency, bandwidth: given.bandwidth, surface: given.surface };
-    let page = report::memory_page(&simulation, view);
-    Ok((Box::new(simulation), page))
+    let forms = &arguments.forms;
+    let shows_all = global.json || forms.words.long || forms.html.is_some() || forms.csv.is_some();
+    let simulation = memory::simulate(&machine, shows_all);
+    let page = report::memory_page(&simulation);
+    (Box::new(simulation), page)
 }
 
 /// Text and file of a machine of ours, or of the file of that name.
@@ -260,16 +230,6 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     let text =
         String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{machine} is not UTF-8; write it anew"))?;
     Ok((text, machine.to_owned()))
-}
-
-/// The one state to show, if one was asked for.
-fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
-    match asked {
-        None => Ok(None),
-        Some("none") => Ok(Some(false)),
-        Some(name) if name == known => Ok(Some(true)),
-        Some(name) => anyhow::bail!("--workaround {name}: this machine has {known}; give that or none"),
-    }
 }
 
 /// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.

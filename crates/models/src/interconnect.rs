@@ -6,7 +6,6 @@
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
 
 mod account;
-mod clusters;
 mod contrast;
 mod description;
 mod firmware;
@@ -21,7 +20,6 @@ mod triad;
 mod variant;
 
 pub use account::{AccountRow, GraphUsed, MeasuredSocket, SocketAccount, account};
-pub use clusters::{ClusterMachine, ClusterRow, ClusterSimulation, PublishedMatrix, simulate_clusters};
 pub use contrast::contrast;
 pub use description::{PublishedTriad, SocketMachine, StreamDescription};
 pub use firmware::{

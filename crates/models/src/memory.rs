@@ -23,5 +23,5 @@ pub use description::{
 };
 pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
 pub use prediction::{Outcome, predict, trace, value};
-pub use simulation::{BandwidthPoint, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate};
+pub use simulation::{BandwidthPoint, Part, Row, Simulation, StrideDifference, SurfaceCell, simulate};
 pub use simulator::{Counters, PLACES, RUN_LINES_MAX, Simulator};

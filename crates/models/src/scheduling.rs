@@ -7,7 +7,6 @@
 //!
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
-mod break_even;
 mod compiled;
 mod description;
 mod engine;
@@ -19,7 +18,6 @@ mod slowdowns;
 mod speed;
 mod throughput;
 
-pub use break_even::{Packing, PackingPoint, packing};
 pub use compiled::Compiled;
 pub use description::{
     CLASSES, Class, ClockDescription, IdleDescription, LevelDescription, Policy, PublishedGain,

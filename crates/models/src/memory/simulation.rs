@@ -17,15 +17,6 @@ const BLOCK_BYTES_MIN: u64 = 4096;
 /// Strides of the surface: 16 bytes to 8 KiB.
 const STRIDES: [u64; 10] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
-/// What to simulate beside the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scope {
-    /// Bandwidth against block size.
-    pub bandwidth: bool,
-    /// Latency over block size and stride.
-    pub surface: bool,
-}
-
 /// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -142,8 +133,9 @@ pub struct SurfaceCell {
     pub level: String,
 }
 
-/// Simulates a machine; what was published of it is joined after its predictions were made.
-pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
+/// Simulates a machine, which takes seconds more with bandwidth by block and latency by block and stride; what was published of it is
+/// joined after its predictions were made.
+pub fn simulate(machine: &MemoryMachine, with_curves: bool) -> Simulation {
     let board = machine.board.first();
     let mut rows: Vec<Row> = machine.test.iter().filter_map(|test| row(machine, test)).collect();
     join(&mut rows, &machine.published);
@@ -157,8 +149,8 @@ pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
         rows,
         strides: board.map_or_else(Vec::new, |board| strides(machine, board)),
         parameters: Parameters::of(machine),
-        bandwidth: board.filter(|_| scope.bandwidth).map_or_else(Vec::new, |board| bandwidth(machine, board)),
-        surface: board.filter(|_| scope.surface).map_or_else(Vec::new, |board| surface(machine, board)),
+        bandwidth: board.filter(|_| with_curves).map_or_else(Vec::new, |board| bandwidth(machine, board)),
+        surface: board.filter(|_| with_curves).map_or_else(Vec::new, |board| surface(machine, board)),
     }
 }
 

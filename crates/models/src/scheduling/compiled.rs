@@ -1,6 +1,6 @@
 //! A machine ready for simulation: units by arithmetic, costs as tables.
 
-use super::description::{CLASSES, LevelDescription, SchedulingMachine};
+use super::description::{CLASSES, SchedulingMachine};
 
 /// One level of units.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,14 +50,6 @@ pub struct Compiled {
     pub(super) hot_ns: f64,
     /// A change of who runs on a CPU changes speeds in so many CPUs around it.
     pub(super) coupled_cpus: usize,
-}
-
-impl SchedulingMachine {
-    /// The largest level below the whole machine whose units hold data that their CPUs share: where partners are in reach of each
-    /// other or not. None where they are so anywhere or nowhere.
-    pub fn sharing_level(&self) -> Option<&LevelDescription> {
-        Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
-    }
 }
 
 impl Compiled {

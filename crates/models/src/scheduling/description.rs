@@ -117,60 +117,33 @@ pub struct IdleDescription {
     pub asleep: bool,
 }
 
-/// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// The first idle CPU in the order of their numbers.
-    InOrder,
-    /// Any idle CPU.
-    Random,
-    /// The first idle CPU of the emptiest smallest unit: the first hotfix.
-    ModulesFirst,
-    /// The same with units that park later: both hotfixes.
-    ModulesFirstPatient,
-    /// An idle CPU of the fullest unit, so that others sleep.
-    Pack,
-    /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
-    KernelLike,
-    /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
-    /// scheduling. Where one such cache serves all CPUs it is the same.
-    ProcessGrouping,
-    /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
-    DataAware,
-    /// Each thread on the CPU that a plan gives it, whatever else is idle: no policy of a scheduler, but what pinning does.
-    Pinned,
+machine::named! {
+    /// A policy of placement. None leaves a CPU idle while a thread waits for one.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Policy {
+        /// The first idle CPU in the order of their numbers.
+        InOrder = "in-order",
+        /// Any idle CPU.
+        Random = "random",
+        /// The first idle CPU of the emptiest smallest unit: the first hotfix.
+        ModulesFirst = "modules-first",
+        /// The same with units that park later: both hotfixes.
+        ModulesFirstPatient = "modules-first-patient",
+        /// An idle CPU of the fullest unit, so that others sleep.
+        Pack = "pack",
+        /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
+        KernelLike = "kernel-like",
+        /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
+        /// scheduling. Where one such cache serves all CPUs it is the same.
+        ProcessGrouping = "process-grouping",
+        /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
+        DataAware = "data-aware",
+    }
 }
 
 impl Policy {
-    /// All that a scheduler may have.
-    pub const ALL: [Self; 8] = [
-        Self::InOrder,
-        Self::Random,
-        Self::ModulesFirst,
-        Self::ModulesFirstPatient,
-        Self::Pack,
-        Self::KernelLike,
-        Self::ProcessGrouping,
-        Self::DataAware,
-    ];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InOrder => "in-order",
-            Self::Random => "random",
-            Self::ModulesFirst => "modules-first",
-            Self::ModulesFirstPatient => "modules-first-patient",
-            Self::Pack => "pack",
-            Self::KernelLike => "kernel-like",
-            Self::ProcessGrouping => "process-grouping",
-            Self::DataAware => "data-aware",
-            Self::Pinned => "pinned",
-        }
-    }
-
     /// True if units park later under it.
     pub fn is_patient(self) -> bool {
         self == Self::ModulesFirstPatient
@@ -243,20 +216,6 @@ impl SchedulingMachine {
     /// True if units fall asleep, so that fewer than all may be awake.
     pub fn sleeps(&self) -> bool {
         self.idle.iter().any(|idle| idle.asleep)
-    }
-
-    /// True if the clock depends on how much is awake.
-    pub fn has_turbo(&self) -> bool {
-        self.clock.hz_by_awake.value.windows(2).any(|two| two[0] != two[1])
-    }
-
-    /// The same machine with one clock, that of all units awake.
-    #[must_use]
-    pub fn without_turbo(&self) -> Self {
-        let mut machine = self.clone();
-        let clocks = &mut machine.clock.hz_by_awake.value;
-        clocks.drain(..clocks.len() - 1);
-        machine
     }
 
     /// Every number of the machine with the name of its place and its source.

@@ -486,7 +486,7 @@ impl<'a> Engine<'a> {
         let may_move = |other: usize| {
             let first = self.cpus[other].queue.front();
             let is_cold = |thread: &usize| self.now_ns - self.threads[*thread].left_ns >= self.machine.hot_ns;
-            self.policy != Policy::Pinned && first.is_some_and(is_cold)
+            first.is_some_and(is_cold)
         };
         if !self.cpus[cpu].queue.is_empty() {
             return cpu;

@@ -156,9 +156,8 @@ pub struct Scenario {
     pub pattern: Pattern,
     /// Fewest and most threads.
     pub threads: [usize; 2],
-    /// What a thread gains from data that it shares with its partner, as a share of its speed. With two numbers only the
-    /// break-even between them is asked for.
-    pub sharing: [f64; 2],
+    /// What a thread gains from data that it shares with its partner, as a share of its speed.
+    pub sharing: f64,
     /// Of all that is drawn.
     pub seed: u64,
 }
@@ -168,6 +167,6 @@ impl Scenario {
     pub(super) fn is_as_published(&self) -> bool {
         [Policy::ModulesFirst, Policy::ModulesFirstPatient].contains(&self.policy)
             && self.pattern == Pattern::Copies
-            && self.sharing[1] <= 0.0
+            && self.sharing <= 0.0
     }
 }

@@ -57,7 +57,6 @@ pub(super) fn choose(policy: Policy, view: &View<'_>, random: &mut Random) -> us
             .planned
             .filter(|cpu| view.is_idle(*cpu))
             .or_else(|| view.idle().min_by_key(|cpu| around(*cpu))),
-        Policy::Pinned => view.planned,
     };
     idle.unwrap_or_else(|| least_loaded(policy, view, random))
 }

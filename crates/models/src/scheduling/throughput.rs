@@ -71,23 +71,12 @@ impl Gain {
 /// Runs a load until its throughput is known.
 pub fn throughput(machine: &Compiled, load: &Load, policy: Policy, seed: u64) -> Throughput {
     let plan = if policy == Policy::DataAware { plan(machine, load) } else { Vec::new() };
-    throughput_of_plan(machine, load, policy, &plan, seed)
-}
-
-/// The same with a CPU for each thread, or none.
-pub(super) fn throughput_of_plan(
-    machine: &Compiled,
-    load: &Load,
-    policy: Policy,
-    plan: &[usize],
-    seed: u64,
-) -> Throughput {
     let mut sums = Totals::default();
     let (mut runs, mut mean, mut squares) = (0_usize, 0.0, 0.0);
     loop {
         for _ in 0..LOT {
             let seed = Random::for_stream(seed, runs as u64).next_u64();
-            let found = run(machine, load, policy, plan, seed);
+            let found = run(machine, load, policy, &plan, seed);
             let cycles_per_ns = found.work_cycles / COUNTED_NS;
             runs += 1;
             // Welford's update: runs that are alike leave exactly no variance.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use models::memory::{MemoryMachine, PageTableReads, Scope, Simulation, Test, Workaround, predict, simulate};
+use models::memory::{MemoryMachine, PageTableReads, Simulation, Test, Workaround, predict, simulate};
 use proptest::prelude::*;
 
 fn phenom() -> MemoryMachine {
@@ -23,8 +23,7 @@ fn value(machine: &MemoryMachine, name: &str, workaround: Workaround) -> f64 {
 }
 
 /// The machine as it is, simulated once for all tests.
-static AS_IT_IS: LazyLock<Simulation> =
-    LazyLock::new(|| simulate(&phenom(), Scope { bandwidth: true, ..Scope::default() }));
+static AS_IT_IS: LazyLock<Simulation> = LazyLock::new(|| simulate(&phenom(), true));
 
 /// What the machine as it is gives without the workaround and with it.
 fn as_it_is(name: &str) -> [f64; 2] {
@@ -67,7 +66,7 @@ fn no_published_number_reaches_a_prediction() {
         published.off = published.off.map(|number| number * 3.7);
         published.on = published.on.map(|number| number / 2.9);
     }
-    let forged = simulate(&forged, Scope { bandwidth: true, ..Scope::default() });
+    let forged = simulate(&forged, true);
     assert_eq!(honest.bandwidth, forged.bandwidth);
     for (honest, forged) in honest.rows.iter().zip(&forged.rows) {
         assert_eq!((honest.off, honest.on), (forged.off, forged.on), "{}", honest.name);

@@ -18,38 +18,20 @@ const PART_LEAST_NS: f64 = 0.005;
 /// Above the curve and its numbers.
 const BANDWIDTH: &str = "Bandwidth against block size";
 
-/// What was asked for by name: it stands on the first screen, and the rest with `--long`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryView {
-    /// Curves and surfaces in this state only: with (`true`) or without the workaround; in both if none.
-    pub workaround: Option<bool>,
-    /// What the workaround adds by stride.
-    pub strides: bool,
-    /// Bandwidth against block size.
-    pub bandwidth: bool,
-    /// Latency over block size and stride.
-    pub surface: bool,
-}
-
-impl MemoryView {
-    /// The states to show, without the workaround first.
-    fn states(self) -> Vec<bool> {
-        self.workaround.map_or_else(|| vec![false, true], |on| vec![on])
-    }
-}
+const STATES: [bool; 2] = [false, true];
 
 /// How a state of the workaround is called.
 fn state(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// A section of a table: what was asked for, or a detail.
-fn asked(is_asked: bool, table: Table, title: impl Into<String>) -> Option<Section> {
-    table.section(title).map(|section| section.detailed_if(!is_asked))
+/// A section of a table that `--long` shows.
+fn detail(table: Table, title: impl Into<String>) -> Option<Section> {
+    table.section(title).map(Section::detailed)
 }
 
 /// The simulation as a page.
-pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
+pub fn memory_page(simulation: &Simulation) -> Page {
     let meaning = |row: &Row| {
         let source = row.published_source.iter().map(|source| format!("; published by {source}"));
         (row.name.clone(), row.title.clone() + &source.collect::<String>())
@@ -58,9 +40,9 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     let details = Section::new("details", "Test by test").list(words::details(simulation));
     let first = [
         Some(Section::new("tests", "").table(tests(simulation))),
-        Some(pictures(simulation, view)),
-        asked(view.strides, strides(simulation), "A chain of loads through memory"),
-        asked(view.bandwidth, bandwidth(simulation, view), BANDWIDTH),
+        Some(pictures(simulation)),
+        detail(strides(simulation), "A chain of loads through memory"),
+        detail(bandwidth(simulation), BANDWIDTH),
     ];
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
@@ -68,7 +50,7 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: (first.into_iter().flatten())
-            .chain(surface(simulation, view))
+            .chain(surface(simulation))
             .chain(rest.into_iter().flatten())
             .chain([last])
             .collect(),
@@ -107,12 +89,12 @@ fn strides(simulation: &Simulation) -> Table {
         .table()
 }
 
-fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
+fn bandwidth(simulation: &Simulation) -> Table {
     let value = |point: &BandwidthPoint, on| if on { point.on_mb_per_s } else { point.off_mb_per_s };
     let points = &simulation.bandwidth;
     let highest = points.iter().map(|point| point.off_mb_per_s.max(point.on_mb_per_s)).fold(0.0, f64::max);
     let rows = Table::of("bandwidth", points).number("block", |point| point.block_bytes);
-    let columns = view.states().into_iter().fold(rows, |rows, on| {
+    let columns = STATES.into_iter().fold(rows, |rows, on| {
         let title = format!("{} {}", simulation.workaround, state(on));
         rows.number((title, "MB/s"), |point| value(point, on))
             .bar(|point| Cell::Share(value(point, on) / highest))
@@ -120,12 +102,12 @@ fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
     columns.table()
 }
 
-fn surface(simulation: &Simulation, view: MemoryView) -> impl Iterator<Item = Section> {
+fn surface(simulation: &Simulation) -> impl Iterator<Item = Section> {
     let section = move |on: bool| {
         let id = if on { "latency_on" } else { "latency_off" };
-        asked(view.surface, by_place(id, &simulation.surface, on), of_state(simulation, on))
+        detail(by_place(id, &simulation.surface, on), of_state(simulation, on))
     };
-    view.states().into_iter().filter_map(section)
+    STATES.into_iter().filter_map(section)
 }
 
 /// A row for each block and a column for each stride.
@@ -148,10 +130,10 @@ fn of_state(simulation: &Simulation, on: bool) -> String {
 }
 
 /// Curves and surfaces as pictures.
-fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
+fn pictures(simulation: &Simulation) -> Section {
     let start =
         Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, bandwidth_curves(simulation));
-    view.states().into_iter().fold(start, |section, on| {
+    STATES.into_iter().fold(start, |section, on| {
         let name = if on { "simulated-surface-on" } else { "simulated-surface-off" };
         section.figure(name, of_state(simulation, on), surface_figure(simulation, name, on))
     })

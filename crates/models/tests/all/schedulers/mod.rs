@@ -17,7 +17,7 @@ fn known(name: &str) -> SchedulingMachine {
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
     let pattern = Pattern::Copies;
-    Scenario { policy, pattern, threads, sharing: [0.0; 2], seed: 1 }
+    Scenario { policy, pattern, threads, sharing: 0.0, seed: 1 }
 }
 
 fn sweep(machine: &SchedulingMachine, threads: [usize; 2]) -> SchedulingSimulation {
@@ -136,40 +136,6 @@ fn over_random_placement_the_cluster_machine_misses_the_held_out_middle() {
     let gain = |threads| sweep(&machine, [threads; 2]).rows[0].gain_over_random_percent;
     assert!((gain(6) - 25.1).abs() < 0.5, "{}", gain(6));
     assert!((gain(12) - 18.8).abs() > 6.0, "{}", gain(12));
-}
-
-#[test]
-fn packing_pays_from_sixteen_per_cent_with_turbo_and_twenty_five_without() {
-    let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [4, 4]) };
-    let found = simulate(&known("fx-8150"), scenario).packing.expect("asked for");
-    // 3.9 / (4.2 * 0.8) - 1 and 1 / 0.8 - 1.
-    assert!((found.break_even_percent.unwrap() - 16.071).abs() < 0.01, "{found:?}");
-    assert!((found.break_even_without_turbo_percent.unwrap() - 25.0).abs() < 0.01, "{found:?}");
-}
-
-/// The other core complex is out of reach of shared data, two threads of a core are not nearer to them than two cores.
-#[test]
-fn partners_are_packed_into_the_unit_that_brings_shared_data_into_reach() {
-    for (name, threads, level, break_even_percent) in [
-        ("fx-8150", 4, "module", 16.071),
-        // Nothing slows two cores of a complex, or two pairs in a cluster each more than two strangers.
-        ("ryzen-1800x", 8, "ccx", 0.0),
-        ("jacobsville", 12, "cluster", 0.0),
-        ("jacobsville", 6, "cluster", 100.0 * (1.0 / 0.8995 - 1.0)),
-    ] {
-        let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [threads; 2]) };
-        let found = simulate(&known(name), scenario).packing.expect("asked for");
-        assert_eq!(found.level, level);
-        assert!((found.break_even_percent.unwrap() - break_even_percent).abs() < 0.01, "{name} {found:?}");
-        let gains: Vec<f64> = found.points.iter().map(|point| point.gain_of_packing_percent).collect();
-        assert!(gains.is_sorted() && gains[0] < gains[8], "{name} {gains:?}");
-    }
-    let mut machine = known("ryzen-1800x");
-    for level in &mut machine.level {
-        level.shares_data = None;
-    }
-    let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [8, 8]) };
-    assert_eq!(simulate(&machine, scenario).packing, None, "nothing to pack into");
 }
 
 #[test]

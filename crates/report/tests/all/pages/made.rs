@@ -2,14 +2,14 @@
 
 use flaws::{Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, VectorTable};
 use models::interconnect::{self, FirmwareGraph};
-use models::memory::{self, MemoryMachine, Simulation};
+use models::memory::{self, MemoryMachine};
 use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
     AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
     Selftest, SocketGate, Sockets, VectorState,
 };
-use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
+use report::{DomainClaim, FirmwareLinks, MemoryClaim, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
@@ -401,21 +401,16 @@ fn phenom() -> MemoryMachine {
 }
 
 fn simulated() -> Vec<(&'static str, Page)> {
-    let scope = memory::Scope { bandwidth: true, surface: true };
-    let mut all = memory::simulate(&phenom(), scope);
+    let mut all = memory::simulate(&phenom(), true);
     all.surface.retain(|cell| {
         let (block, stride) = (cell.block_bytes.0.trailing_zeros(), cell.stride_bytes.0.trailing_zeros());
         cell.block_bytes.0.is_power_of_two() && block % 4 == 0 && stride % 3 == 0
     });
     all.bandwidth = all.bandwidth.into_iter().step_by(5).collect();
-    let asked = MemoryView { workaround: Some(true), strides: true, bandwidth: true, surface: true };
-    let sockets = |name: &str, variant: &interconnect::Variant, siblings: &[&str]| {
-        let of = |name: &str| models::known::<interconnect::SocketMachine>(name).expect(name);
-        let siblings: Vec<_> = siblings.iter().map(|name| of(name)).collect();
-        let siblings = Some(siblings.as_slice()).filter(|siblings| !siblings.is_empty());
-        report::linked_sockets_page(&interconnect::simulate(&of(name), variant, siblings).expect(name))
+    let sockets = |name: &str, variant: &interconnect::Variant| {
+        let machine: interconnect::SocketMachine = models::known(name).expect(name);
+        report::linked_sockets_page(&interconnect::simulate(&machine, variant).expect(name))
     };
-    let clusters: interconnect::ClusterMachine = models::known("spr-snc4").expect("it comes with sidestep");
     let counters: tsc::TscMachine = models::known("k8-opteron").expect("it comes with sidestep");
     let scenario = tsc::Scenario {
         governor: tsc::Governor::Ondemand,
@@ -427,7 +422,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
     for row in &mut drift.rows {
         row.curve.truncate(2);
     }
-    let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
+    let threads = |machine: &str, policy: Policy, sharing: f64| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
         let pattern = Pattern::Copies;
         let scenario = scheduling::Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 };
@@ -437,14 +432,12 @@ fn simulated() -> Vec<(&'static str, Page)> {
     let square = interconnect::Variant { square: true, ..interconnect::Variant::default() };
     let filtered = interconnect::Variant { snoop_filter: true, ..interconnect::Variant::default() };
     vec![
-        ("simulated-memory", report::memory_page(&all, MemoryView::default())),
-        ("simulated-memory-asked", report::memory_page(&Simulation { fit: None, ..all.clone() }, asked)),
-        ("simulated-sockets", sockets("x6440-8380", &default, &["x6440-8380", "x6440-8384"])),
-        ("simulated-sockets-square", sockets("x6440-8384", &square, &[])),
-        ("simulated-sockets-filtered", sockets("x6440-8384", &filtered, &[])),
-        ("simulated-clusters", report::clusters_page(&interconnect::simulate_clusters(&clusters, true))),
+        ("simulated-memory", report::memory_page(&all)),
+        ("simulated-sockets", sockets("x6440-8380", &default)),
+        ("simulated-sockets-square", sockets("x6440-8384", &square)),
+        ("simulated-sockets-filtered", sockets("x6440-8384", &filtered)),
         ("simulated-clocks", report::drift_page(&drift)),
-        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, [0.0; 2])),
-        ("simulated-threads-sharing", threads("jacobsville", Policy::ModulesFirst, [0.0, 0.4])),
+        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, 0.0)),
+        ("simulated-threads-sharing", threads("jacobsville", Policy::DataAware, 0.2)),
     ]
 }
