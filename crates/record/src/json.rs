@@ -127,7 +127,6 @@ const ONLY: &[(&str, &[&str])] = &[
     ("toggles status", &["state", "journal"]),
     ("workloads", &["workloads"]),
     ("workloads check", &["turns", "checked"]),
-    ("workloads install", &["missing", "commands"]),
     ("guard init", &["runs"]),
     ("ab --toggle --dry-run", &["states"]),
     ("clock watch", &["at_utc", "text"]),

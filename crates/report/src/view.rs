@@ -44,7 +44,7 @@ pub use inferred_links::inferred_links_page;
 pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;
 pub use measured_sockets::measured_sockets_page;
-pub use memory::{MemoryView, memory_page};
+pub use memory::memory_page;
 pub use place::place_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;
@@ -52,6 +52,5 @@ pub use selftest::selftest_page;
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use workloads::{
-    CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,
-    workload_install_page, workloads_page,
+    CheckedWorkload, WorkloadCheck, WorkloadLine, WorkloadList, workload_check_page, workloads_page,
 };

@@ -56,7 +56,6 @@ const COMMANDS: [Row; 41] = [
     ("toggles status", "", Some("--state .")),
     ("workloads", "", Some("")),
     ("workloads check", "", None),
-    ("workloads install", "", Some("")),
     ("completions", "", Some("bash")),
     ("flaws ", "", Some("--lscpu lscpu.txt")),
 ];

@@ -237,10 +237,6 @@ fn of_models() -> Vec<(&'static str, Value)> {
         ("simulate-memory", of_type::<memory::Simulation>("MemorySimulation", |_| Vec::new())),
         ("simulate-clocks", of_type::<tsc::DriftSimulation>("ClockSimulation", |_| Vec::new())),
         ("simulate-sockets", of_type::<interconnect::SocketSimulation>("SocketSimulation", |_| Vec::new())),
-        (
-            "simulate-clusters",
-            of_type::<interconnect::ClusterSimulation>("ClusterSimulation", |_| Vec::new()),
-        ),
         ("simulate-threads", of_type::<scheduling::SchedulingSimulation>("ThreadSimulation", |_| Vec::new())),
         (
             "sockets-infer",
@@ -305,7 +301,6 @@ fn of_workloads() -> Vec<(&'static str, Value)> {
     vec![
         ("workloads", schema_for!(report::WorkloadList).to_value()),
         ("workloads-check", schema_for!(report::WorkloadCheck).to_value()),
-        ("workloads-install", schema_for!(report::WorkloadInstall).to_value()),
     ]
 }
 
