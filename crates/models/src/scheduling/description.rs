@@ -19,47 +19,6 @@ const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
 pub(super) const SPEED_MIN: f64 = 0.01;
 
-machine::named! {
-    /// What a burst of work keeps busy.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Class {
-        /// Integer units of the core.
-        Integer = "integer",
-        /// Floating point and SIMD.
-        Floating = "floating",
-        /// Fetch and decode: much code.
-        FrontEnd = "front-end",
-        /// Caches and memory.
-        Memory = "memory",
-    }
-}
-
-/// How many classes there are.
-pub const CLASSES: usize = 4;
-
-/// Speed of a thread beside one other in the same unit; alone it is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Speeds {
-    /// The same for all.
-    Same(f64),
-    /// By class: a row for the thread's own, a column for the other's, in the order of [`Class`].
-    ByClass([[f64; CLASSES]; CLASSES]),
-}
-
-impl Speeds {
-    /// The speed of one class beside another.
-    pub fn of(self, own: usize, beside: usize) -> f64 {
-        match self {
-            Self::Same(speed) => speed,
-            Self::ByClass(speeds) => speeds[own][beside],
-        }
-    }
-}
-
 /// Units of equal size, such as modules or CPUs that share a cache. Their CPUs are numbered one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -69,8 +28,8 @@ pub struct LevelDescription {
     pub name: String,
     /// CPUs in a unit of it.
     pub cpus: Sourced<usize>,
-    /// What two threads in one unit do to each other; nothing if absent.
-    pub speed_of_two: Option<Sourced<Speeds>>,
+    /// Speed of a thread beside one other in the same unit, where it is 1 alone; nothing is lost if absent.
+    pub speed_of_two: Option<Sourced<f64>>,
     /// How much of the gain of shared data is had by sharing a unit of this level, from 0 to 1; none if absent.
     pub shares_data: Option<Sourced<f64>>,
     /// True if the kernel balances over units of this level; false if absent.
@@ -232,7 +191,7 @@ impl SchedulingMachine {
         );
         for level in &self.level {
             let optional = [
-                row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
+                row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speed| format!("{speed:.4}")),
                 row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
                 row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
                 row(&level.name, "last_level_cache", level.last_level_cache.as_ref(), bool::to_string),
@@ -257,16 +216,6 @@ fn row<'a, T>(
     text: impl Fn(&T) -> String,
 ) -> Option<(String, String, &'a str)> {
     number.map(|number| (format!("{place}.{key}"), text(&number.value), number.source.as_str()))
-}
-
-fn said(speeds: Speeds) -> String {
-    match speeds {
-        Speeds::Same(speed) => format!("{speed:.4}"),
-        Speeds::ByClass(table) => {
-            let row = |row: &[f64; CLASSES]| row.map(|speed| format!("{speed:.2}")).join(" ");
-            table.each_ref().map(row).join(", ")
-        }
-    }
 }
 
 impl MachineFile for SchedulingMachine {
@@ -310,11 +259,11 @@ fn possible_shape(machine: &SchedulingMachine) -> Possible {
 
 fn possible_level(machine: &SchedulingMachine, level: &LevelDescription) -> Possible {
     let key = |name: &str| format!("level {}, {name}", level.name);
-    if let Some(speeds) = &level.speed_of_two {
-        for (own, beside) in (0..CLASSES).flat_map(|own| (0..CLASSES).map(move |beside| (own, beside))) {
-            within(key("speed_of_two"), speeds.value.of(own, beside), SPEED_MIN..=1.0)?;
-        }
-    }
+    within(
+        key("speed_of_two"),
+        level.speed_of_two.as_ref().map_or(1.0, |speed| speed.value),
+        SPEED_MIN..=1.0,
+    )?;
     within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)?;
     let first = machine.level.iter().find(|other| other.has_last_level_cache());
     if let Some(first) = first.filter(|_| level.has_last_level_cache()) {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Random;
 
-use super::description::{Class, Policy};
+use super::description::Policy;
 
 /// A length in nanoseconds or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -33,8 +33,8 @@ impl Length {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Work of a class, in cycles of a CPU that nobody disturbs.
-    Compute(Class, Length),
+    /// Work, in cycles of a CPU that nobody disturbs.
+    Compute(Length),
     /// Off the CPU, in nanoseconds.
     Sleep(Length),
     /// Wakes the thread of that index.
@@ -110,27 +110,24 @@ const PAUSE_NS: f64 = 1e6;
 const HANDOVER_CYCLES: f64 = 2e4;
 
 impl Pattern {
-    /// That many threads of one class; threads 0 and 1, 2 and 3 and so on share data that make each faster by `sharing`. A last thread without a
+    /// That many threads; threads 0 and 1, 2 and 3 and so on share data that make each faster by `sharing`. A last thread without a
     /// partner computes alone.
-    pub fn load(self, threads: usize, class: Class, sharing: f64) -> Load {
+    pub fn load(self, threads: usize, sharing: f64) -> Load {
         let of = |index: usize| {
             let partner = index ^ 1;
             let steps = match self {
                 Self::Bursts => {
-                    vec![
-                        Step::Compute(class, Length::Random(BURST_CYCLES)),
-                        Step::Sleep(Length::Random(PAUSE_NS)),
-                    ]
+                    vec![Step::Compute(Length::Random(BURST_CYCLES)), Step::Sleep(Length::Random(PAUSE_NS))]
                 }
                 Self::Pairs if partner < threads => {
-                    let work = Step::Compute(class, Length::Random(HANDOVER_CYCLES));
+                    let work = Step::Compute(Length::Random(HANDOVER_CYCLES));
                     if index < partner {
                         vec![work, Step::Wake(partner), Step::Wait]
                     } else {
                         vec![Step::Wait, work, Step::Wake(partner)]
                     }
                 }
-                Self::Copies | Self::Pairs => vec![Step::Compute(class, Length::Endless)],
+                Self::Copies | Self::Pairs => vec![Step::Compute(Length::Endless)],
             };
             Thread {
                 steps,

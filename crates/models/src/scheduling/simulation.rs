@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::Interval;
 
 use super::compiled::Compiled;
-use super::description::{Class, Policy, PublishedGain, SchedulingMachine};
+use super::description::{Policy, PublishedGain, SchedulingMachine};
 use super::load::Scenario;
 use super::throughput::{Gain, Throughput, gain, throughput};
 
@@ -90,7 +90,7 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
 
 /// One number of threads; the second machine is the one that parks later.
 fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow {
-    let load = scenario.pattern.load(threads, Class::Integer, scenario.sharing);
+    let load = scenario.pattern.load(threads, scenario.sharing);
     let policy = scenario.policy;
     let of = |policy: Policy| {
         throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)

@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::{Interval, Random};
 
 use super::compiled::Compiled;
-use super::description::{Class, Policy};
+use super::description::Policy;
 use super::engine::{Engine, Totals};
 use super::load::{Length, Load, Step};
 use super::plan::planned;
@@ -161,11 +161,7 @@ fn plan(machine: &Compiled, load: &Load) -> Vec<usize> {
 fn always_computing(load: &Load) -> Load {
     let mut load = load.clone();
     for thread in &mut load.threads {
-        let class = thread.steps.iter().find_map(|step| match step {
-            Step::Compute(class, _) => Some(*class),
-            _ => None,
-        });
-        thread.steps = vec![Step::Compute(class.unwrap_or(Class::Integer), Length::Endless)];
+        thread.steps = vec![Step::Compute(Length::Endless)];
     }
     load
 }

@@ -4,8 +4,8 @@
 mod enumeration;
 
 use models::scheduling::{
-    Class, Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
-    SchedulingSimulation, Step, Thread, simulate, throughput,
+    Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine, SchedulingSimulation, Step,
+    Thread, simulate, throughput,
 };
 use proptest::prelude::*;
 
@@ -132,7 +132,7 @@ fn over_random_placement_the_cluster_machine_misses_the_held_out_middle() {
     let mut machine = known("jacobsville");
     let speed = machine.level[0].speed_of_two.as_mut().expect("fitted");
     // 1 / (1 + 0.51): chosen for 25.1 % with 6 copies over random placement.
-    speed.value = models::scheduling::Speeds::Same(1.0 / 1.51);
+    speed.value = 1.0 / 1.51;
     let gain = |threads| sweep(&machine, [threads; 2]).rows[0].gain_over_random_percent;
     assert!((gain(6) - 25.1).abs() < 0.5, "{}", gain(6));
     assert!((gain(12) - 18.8).abs() > 6.0, "{}", gain(12));
@@ -143,7 +143,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
     for name in ["jacobsville", "ryzen-1800x"] {
         let compiled = Compiled::new(&known(name), false);
         for (sharing, threads) in [(0.0, 5), (0.1, 2), (0.1, 6), (0.4, 6), (0.2, 13)] {
-            let load = Pattern::Copies.load(threads, Class::Integer, sharing);
+            let load = Pattern::Copies.load(threads, sharing);
             let of = |policy| throughput(&compiled, &load, policy, 1).cycles_per_ns;
             let wish = of(Policy::DataAware);
             for other in [Policy::InOrder, Policy::ModulesFirst, Policy::Pack, Policy::KernelLike] {
@@ -154,7 +154,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
     let machine = known("fx-8150");
     for sharing in [0.0, 0.1, 0.2, 0.4] {
         for threads in 1..=8 {
-            let load = Pattern::Copies.load(threads, Class::Integer, sharing);
+            let load = Pattern::Copies.load(threads, sharing);
             let compiled = Compiled::new(&machine, false);
             let of = |policy| throughput(&compiled, &load, policy, 1).cycles_per_ns;
             let (wish, hotfix) = (of(Policy::DataAware), of(Policy::ModulesFirst));
@@ -170,7 +170,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
 #[test]
 fn later_parking_spares_wake_ups() {
     let machine = known("fx-8150");
-    let load = Pattern::Bursts.load(3, Class::Integer, 0.0);
+    let load = Pattern::Bursts.load(3, 0.0);
     let wake_ns =
         |policy: Policy| throughput(&Compiled::new(&machine, policy.is_patient()), &load, policy, 1).wake_ns;
     let [first, patient] = [Policy::ModulesFirst, Policy::ModulesFirstPatient].map(wake_ns);
@@ -180,7 +180,7 @@ fn later_parking_spares_wake_ups() {
 #[test]
 fn a_process_stays_on_one_last_level_cache() {
     let compiled = Compiled::new(&known("ryzen-1800x"), false);
-    let mut load = Pattern::Copies.load(8, Class::Integer, 0.0);
+    let mut load = Pattern::Copies.load(8, 0.0);
     for (index, thread) in load.threads.iter_mut().enumerate() {
         thread.process = index / 4;
     }
@@ -199,7 +199,7 @@ fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
         let mut machine = known(name);
         assert_eq!(machine.last_level().is_some(), has_several, "{name}");
         for pattern in Pattern::ALL {
-            let load = pattern.load(6, Class::Integer, 0.3);
+            let load = pattern.load(6, 0.3);
             let places = |machine: &SchedulingMachine, policy: Policy| {
                 let compiled = Compiled::new(machine, false);
                 let mut engine = Engine::new(&compiled, &load, policy, &[], 1);
@@ -214,7 +214,7 @@ fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
             level.last_level_cache = None;
         }
         let compiled = Compiled::new(&machine, false);
-        let load = Pattern::Bursts.load(6, Class::Integer, 0.3);
+        let load = Pattern::Bursts.load(6, 0.3);
         let [grouped, kernel] = [Policy::ProcessGrouping, Policy::KernelLike]
             .map(|policy| throughput(&compiled, &load, policy, 1));
         assert_eq!(grouped, kernel, "{name}: not stated, one serves all");
@@ -224,9 +224,9 @@ fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
 #[test]
 fn more_threads_than_cpus_share_slices_fairly() {
     let compiled = Compiled::new(&known("fx-8150"), false);
-    let full = throughput(&compiled, &Pattern::Copies.load(8, Class::Integer, 0.0), Policy::InOrder, 1);
+    let full = throughput(&compiled, &Pattern::Copies.load(8, 0.0), Policy::InOrder, 1);
     for policy in Policy::ALL {
-        let many = throughput(&compiled, &Pattern::Copies.load(13, Class::Integer, 0.0), policy, 1);
+        let many = throughput(&compiled, &Pattern::Copies.load(13, 0.0), policy, 1);
         assert!((many.cycles_per_ns / full.cycles_per_ns - 1.0).abs() < 1e-9, "{policy:?}");
     }
 }
@@ -235,7 +235,7 @@ fn more_threads_than_cpus_share_slices_fairly() {
 fn a_thread_that_waits_runs_only_when_it_is_woken() {
     let compiled = Compiled::new(&known("jacobsville"), false);
     let thread = |steps: Vec<Step>| Thread { steps, shared_set: None, process: 0 };
-    let work = Step::Compute(Class::Integer, Length::Fixed(1000.0));
+    let work = Step::Compute(Length::Fixed(1000.0));
     let load = Load {
         threads: vec![
             thread(vec![work, Step::Wake(1), Step::Wait]),
@@ -253,7 +253,7 @@ fn a_thread_that_waits_runs_only_when_it_is_woken() {
 fn many_handovers_end_the_runs_early_with_an_interval_all_the_same() {
     let mut fast = known("ryzen-1800x");
     fast.clock.hz_by_awake.value = vec![machine::Hertz(8e9)];
-    let load = Pattern::Pairs.load(16, Class::Integer, 0.0);
+    let load = Pattern::Pairs.load(16, 0.0);
     let found = throughput(&Compiled::new(&fast, false), &load, Policy::KernelLike, 1);
     // Of the first 32 runs as many as make four million events.
     assert!((4..32).contains(&found.runs) && found.events >= 4_000_000, "{found:?}");
@@ -263,7 +263,7 @@ fn many_handovers_end_the_runs_early_with_an_interval_all_the_same() {
 #[test]
 fn equal_seeds_give_equal_runs() {
     let compiled = Compiled::new(&known("fx-8150"), false);
-    let load = Pattern::Bursts.load(5, Class::Floating, 0.1);
+    let load = Pattern::Bursts.load(5, 0.1);
     let run = |seed| Engine::new(&compiled, &load, Policy::Random, &[], seed).run_until(5e7);
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(4));
