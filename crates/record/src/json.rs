@@ -128,7 +128,6 @@ const ONLY: &[(&str, &[&str])] = &[
     ("workloads", &["workloads"]),
     ("workloads check", &["turns", "checked"]),
     ("guard init", &["runs"]),
-    ("ab --toggle --dry-run", &["states"]),
     ("clock watch", &["at_utc", "text"]),
 ];
 
