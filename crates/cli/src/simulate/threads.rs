@@ -39,7 +39,6 @@ Who places them:
   modules-first-patient: the same with units that park later
   pack:                  in the fullest unit, so that others sleep
   kernel-like:           Linux, without knowledge of data
-  process-grouping:      the same, a process at one last-level cache
   data-aware:            sharers together, others apart, where it pays";
 
 impl ThreadsArguments {

@@ -17,7 +17,7 @@ const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines
 type Row = (&'static str, &'static str, Option<&'static str>);
 
 #[rustfmt::skip]
-const COMMANDS: [Row; 41] = [
+const COMMANDS: [Row; 40] = [
     ("run", "", Some("--plan")),
     ("machine", "", Some("--sysroot MACHINE")),
     ("show", "", Some("comparison.json")),

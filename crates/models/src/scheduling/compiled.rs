@@ -10,7 +10,6 @@ pub(super) struct Level {
     pub(super) crowding: Option<f64>,
     pub(super) shares_data: f64,
     pub(super) kernel_balances: bool,
-    pub(super) has_last_level_cache: bool,
 }
 
 impl Level {
@@ -64,7 +63,6 @@ impl Compiled {
                 crowding: level.speed_of_two.as_ref().map(|speed| 1.0 / speed.value - 1.0),
                 shares_data: level.shares_data.as_ref().map_or(0.0, |share| share.value),
                 kernel_balances: level.kernel_balances.as_ref().is_some_and(|balances| balances.value),
-                has_last_level_cache: level.has_last_level_cache(),
             })
             .collect();
         let cpus_of = |name: &str| machine.level_of(name).map_or(1, |level| machine.level[level].cpus.value);

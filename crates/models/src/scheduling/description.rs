@@ -34,15 +34,6 @@ pub struct LevelDescription {
     pub shares_data: Option<Sourced<f64>>,
     /// True if the kernel balances over units of this level; false if absent.
     pub kernel_balances: Option<Sourced<bool>>,
-    /// True if a unit has a last-level cache of its own; false if absent. Where no level has it, one serves the whole machine.
-    pub last_level_cache: Option<Sourced<bool>>,
-}
-
-impl LevelDescription {
-    /// True if a unit has a last-level cache of its own.
-    pub fn has_last_level_cache(&self) -> bool {
-        self.last_level_cache.as_ref().is_some_and(|has| has.value)
-    }
 }
 
 /// How the clock depends on how much is awake.
@@ -94,9 +85,6 @@ machine::named! {
         Pack = "pack",
         /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
         KernelLike = "kernel-like",
-        /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
-        /// scheduling. Where one such cache serves all CPUs it is the same.
-        ProcessGrouping = "process-grouping",
         /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
         DataAware = "data-aware",
     }
@@ -165,13 +153,6 @@ impl SchedulingMachine {
         self.level.iter().position(|level| level.name == name)
     }
 
-    /// The level whose units have a last-level cache each; none where one cache serves all CPUs.
-    pub fn last_level(&self) -> Option<&LevelDescription> {
-        let is_meant =
-            |level: &&LevelDescription| level.has_last_level_cache() && level.cpus.value < self.cpus.value;
-        self.level.iter().find(is_meant)
-    }
-
     /// True if units fall asleep, so that fewer than all may be awake.
     pub fn sleeps(&self) -> bool {
         self.idle.iter().any(|idle| idle.asleep)
@@ -194,7 +175,6 @@ impl SchedulingMachine {
                 row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speed| format!("{speed:.4}")),
                 row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
                 row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
-                row(&level.name, "last_level_cache", level.last_level_cache.as_ref(), bool::to_string),
             ];
             rows.extend(row(&level.name, "cpus", Some(&level.cpus), usize::to_string));
             rows.extend(optional.into_iter().flatten());
@@ -227,7 +207,7 @@ impl MachineFile for SchedulingMachine {
 
     fn possible(&self) -> Possible {
         possible_shape(self)?;
-        self.level.iter().try_for_each(|level| possible_level(self, level))?;
+        self.level.iter().try_for_each(possible_level)?;
         possible_times(self)?;
         self.idle.iter().try_for_each(|idle| possible_idle(self, idle))?;
         self.published.iter().try_for_each(possible_publication)
@@ -257,21 +237,14 @@ fn possible_shape(machine: &SchedulingMachine) -> Possible {
     Ok(())
 }
 
-fn possible_level(machine: &SchedulingMachine, level: &LevelDescription) -> Possible {
+fn possible_level(level: &LevelDescription) -> Possible {
     let key = |name: &str| format!("level {}, {name}", level.name);
     within(
         key("speed_of_two"),
         level.speed_of_two.as_ref().map_or(1.0, |speed| speed.value),
         SPEED_MIN..=1.0,
     )?;
-    within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)?;
-    let first = machine.level.iter().find(|other| other.has_last_level_cache());
-    if let Some(first) = first.filter(|_| level.has_last_level_cache()) {
-        require(first.name == level.name, key("last_level_cache"), || {
-            format!("is true, as it is of level {}; give it to one level", first.name)
-        })?;
-    }
-    Ok(())
+    within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)
 }
 
 /// Holds that the machine has a level of this name.
@@ -333,22 +306,13 @@ mod tests {
             ("cpus = { value = 2", "cpus = { value = 3", "level module"),
             ("name = \"l3\"", "name = \"module\"", "stands twice"),
             ("value = 0.8,", "value = 1.8,", "level module, speed_of_two"),
-            (
-                "value = 0.8,",
-                "value = [[1.0, 1.0, 1.0, nan], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],",
-                "nan stands for no quantity",
-            ),
+            ("value = 0.8,", "value = nan,", "nan stands for no quantity"),
             ("[4.2e9, 4.2e9", "[4.2, 4.2e9", "clock.hz_by_awake"),
             ("level = \"module\"\nhz", "level = \"die\"\nhz", "clock.level"),
             ("value = 2e7,", "value = 9e4,", "slice_ns is 90000; give 100000 to"),
             ("kind = \"scheduling\"", "kind = \"x\"", "kind"),
             ("gain_percent = [0, 0]", "gain_percent = [1, 0]", "published"),
             ("asleep = true", "asleep = true\nexit_us = 1", "line"),
-            (
-                "shares_data =",
-                "last_level_cache = { value = true, source = \"\" }\nshares_data =",
-                "level l3, last_level_cache",
-            ),
         ];
         are_refused::<SchedulingMachine>("fx-8150", &changes);
     }

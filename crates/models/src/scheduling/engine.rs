@@ -371,20 +371,11 @@ impl<'a> Engine<'a> {
     }
 
     fn choose(&mut self, thread: usize) -> usize {
-        let process = self.load.threads[thread].process;
-        let (mut process_cpus, mut process_threads) = (Vec::new(), 0);
-        if self.policy == Policy::ProcessGrouping {
-            let members = self.load.threads.iter().enumerate().filter(|(_, other)| other.process == process);
-            let others = members.inspect(|_| process_threads += 1).filter(|(index, _)| *index != thread);
-            process_cpus = others.filter_map(|(index, _)| self.threads[index].cpu).collect();
-        }
         let view = View {
             machine: self.machine,
             assigned: &self.assigned,
             idle_since_ns: &self.idle_since_ns,
             previous: self.threads[thread].cpu,
-            process_cpus: &process_cpus,
-            process_threads,
             planned: self.plan.get(thread).copied(),
         };
         policy::choose(self.policy, &view, &mut self.random)

@@ -60,8 +60,6 @@ pub struct Thread {
     pub steps: Vec<Step>,
     /// The set that it shares with others, if any.
     pub shared_set: Option<usize>,
-    /// The process that it belongs to.
-    pub process: usize,
 }
 
 /// All threads and what they share. They start at once, in the order of their numbers.
@@ -129,11 +127,7 @@ impl Pattern {
                 }
                 Self::Copies | Self::Pairs => vec![Step::Compute(Length::Endless)],
             };
-            Thread {
-                steps,
-                shared_set: (sharing > 0.0 && partner < threads).then_some(index / 2),
-                process: index / 2,
-            }
+            Thread { steps, shared_set: (sharing > 0.0 && partner < threads).then_some(index / 2) }
         };
         Load {
             threads: (0..threads).map(of).collect(),

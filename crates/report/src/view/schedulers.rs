@@ -194,20 +194,6 @@ mod tests {
     }
 
     #[test]
-    fn grouping_by_process_says_what_a_process_is() {
-        let alike = said(&under(Policy::ProcessGrouping, 0.0));
-        assert!(
-            alike.contains("One last-level cache serves all CPUs, so process-grouping equals kernel-like."),
-            "{alike}"
-        );
-        let grouped = said(&on("ryzen-1800x", Policy::ProcessGrouping, 0.0));
-        assert!(
-            grouped.contains("treats each pair of threads as a process and keeps it in one ccx."),
-            "{grouped}"
-        );
-    }
-
-    #[test]
     fn the_largest_gain_is_named_over_each_baseline_and_none_within_the_noise() {
         let mut found = simulation(0.0);
         let text = said(&found);

@@ -35,7 +35,6 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     if simulation.scenario.policy != Policy::Random {
         said.extend(without_gain(&simulation.rows));
     }
-    said.extend(grouping(simulation));
     said.extend(simulation.published.iter().filter_map(missed));
     let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
     said.push(Statement::faint(scenario(simulation)));
@@ -122,21 +121,6 @@ fn most(rows: &[GainRow], baseline: &Baseline) -> Option<String> {
         let threads = number::count(count, "thread");
         format!("{} {} ({threads})", gain.trim_start_matches('+'), baseline.words)
     })
-}
-
-/// What a process is, or why this policy is another one.
-fn grouping(simulation: &SchedulingSimulation) -> Option<String> {
-    let is_shown = simulation.scenario.policy == Policy::ProcessGrouping;
-    let said = match simulation.machine.last_level() {
-        Some(level) => {
-            format!(
-                "process-grouping treats each pair of threads as a process and keeps it in one {}.",
-                level.name
-            )
-        }
-        None => "One last-level cache serves all CPUs, so process-grouping equals kernel-like.".to_owned(),
-    };
-    (is_shown).then_some(said)
 }
 
 /// A published number that was not used, on a machine on which another one was: the only test of a fit.
