@@ -79,12 +79,9 @@ struct SocketArguments {
     /// A link more between two sockets, such as 0-3
     #[arg(long, value_name = "A-B", value_parser = link)]
     add_link: Vec<[usize; 2]>,
-    /// A link less
+    /// A link less: without 1-2 the X6440 is a square, as on boards that leave links unused
     #[arg(long, value_name = "A-B", value_parser = link)]
     remove_link: Vec<[usize; 2]>,
-    /// The four sockets in a square, as on boards that leave links unused
-    #[arg(long)]
-    square: bool,
     /// A directory that spares local reads the snoops (HT Assist)
     #[arg(long)]
     snoop_filter: bool,
@@ -124,10 +121,9 @@ impl SimulateArguments {
     /// Refuses an option that was given and belongs to machines of another kind: nothing would come of it.
     fn ensure_own(&self, machine: &str, kind: MachineKind) -> anyhow::Result<()> {
         let Self { memory, sockets, threads, scenario, seed, .. } = self;
-        let options: [(&str, bool, Owners); 14] = [
+        let options: [(&str, bool, Owners); 13] = [
             ("--add-link", !sockets.add_link.is_empty(), SOCKETS),
             ("--remove-link", !sockets.remove_link.is_empty(), SOCKETS),
-            ("--square", sockets.square, SOCKETS),
             ("--snoop-filter", sockets.snoop_filter, SOCKETS),
             ("--clock", sockets.clock.is_some(), SOCKETS),
             ("--nb-clock", memory.nb_clock.is_some(), MEMORY),
@@ -177,7 +173,6 @@ fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> any
     let variant = Variant {
         add: given.add_link.clone(),
         remove: given.remove_link.clone(),
-        square: given.square,
         snoop_filter: given.snoop_filter,
         core_hz: given.clock,
     };

@@ -253,10 +253,7 @@ mod tests {
     #[test]
     fn of_a_process_that_runs_the_options_are_printed_and_no_command_is_made_up() {
         let one = found(&["1", "1"]);
-        for (form, option) in [
-            (Form::Omp, "OMP_PROC_BIND=close\n"),
-            (Form::Taskset, "\ntaskset -c 1\n"),
-        ] {
+        for (form, option) in [(Form::Omp, "OMP_PROC_BIND=close\n"), (Form::Taskset, "\ntaskset -c 1\n")] {
             check(&one, form, Some(10595), option);
             check(&one, form, Some(10595), "# put this before the command that starts process 10595:\n");
         }

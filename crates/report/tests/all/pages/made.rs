@@ -429,7 +429,7 @@ fn simulated() -> Vec<(&'static str, Page)> {
         report::schedulers_page(&scheduling::simulate(&machine, scenario))
     };
     let default = interconnect::Variant::default();
-    let square = interconnect::Variant { square: true, ..interconnect::Variant::default() };
+    let square = interconnect::Variant { remove: vec![[1, 2]], ..interconnect::Variant::default() };
     let filtered = interconnect::Variant { snoop_filter: true, ..interconnect::Variant::default() };
     vec![
         ("simulated-memory", report::memory_page(&all)),
