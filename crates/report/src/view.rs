@@ -36,7 +36,7 @@ pub use clock_cost::clock_cost_page;
 pub use comparison::comparison_page;
 pub use drift::drift_page;
 pub use experiment::experiment_page;
-pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
+pub use firmware_links::{FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
 pub use flaw_vectors::{flaw_purpose_page, flaw_vectors_page};
 pub use flaws::{against_baseline, flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::{fleet_check_page, fleet_rows_page};

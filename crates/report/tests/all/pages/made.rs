@@ -1,6 +1,7 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, VectorTable};
+use machine::acpi::AffinityDomain;
 use models::interconnect::{self, FirmwareGraph};
 use models::memory::{self, MemoryMachine};
 use models::scheduling::{self, Pattern, Policy};
@@ -9,7 +10,7 @@ use record::{
     AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
     Selftest, SocketGate, Sockets, VectorState,
 };
-use report::{DomainClaim, FirmwareLinks, MemoryClaim, Page, PciClaim, ToggleState, ToggleValue};
+use report::{FirmwareLinks, MemoryClaim, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
@@ -353,7 +354,7 @@ fn firmware() -> FirmwareLinks {
             read_latency_ns: Some(90),
             read_bandwidth_mb_per_s: Some(20_500),
         }],
-        domains: vec![DomainClaim { domain: 0, processors: 4, memory_bytes: 1 << 34, persistent_bytes: 0 }],
+        domains: vec![AffinityDomain { processors: 4, memory_bytes: 1 << 34, ..AffinityDomain::default() }],
         pci_roots: vec![PciClaim { root: "pci0000:00".to_owned(), node: None, devices: 12 }],
         measured: vec!["routing tables: 1 link 120 ns, 2 links 146 ns".to_owned()],
         findings: vec!["0-2 is a link by latency only".to_owned(), "1-2 by the tables only".to_owned()],
