@@ -32,5 +32,5 @@ pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use latency::{Coherence, ReadTimes};
 pub use matrix::{MEMBERS_MAX, Matrix, MatrixError, Member, NODES_MAX, Unit};
 pub use reading::{MatrixReading, ReadingError, read_matrix};
-pub use simulation::{Alternative, Likeness, NamedNumber, SocketRow, SocketSimulation, simulate};
+pub use simulation::{Alternative, Likeness, SocketRow, SocketSimulation, simulate};
 pub use variant::{Variant, VariantError};

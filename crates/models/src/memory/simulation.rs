@@ -43,6 +43,8 @@ pub struct Simulation {
     pub bandwidth: Vec<BandwidthPoint>,
     /// Latency over block size and stride, of a chain in rising order.
     pub surface: Vec<SurfaceCell>,
+    /// The machine, with every number and its source.
+    pub description: MemoryMachine,
 }
 
 /// A test without and with the workaround, and what was published of it.
@@ -151,6 +153,7 @@ pub fn simulate(machine: &MemoryMachine, with_curves: bool) -> Simulation {
         parameters: Parameters::of(machine),
         bandwidth: board.filter(|_| with_curves).map_or_else(Vec::new, |board| bandwidth(machine, board)),
         surface: board.filter(|_| with_curves).map_or_else(Vec::new, |board| surface(machine, board)),
+        description: machine.clone(),
     }
 }
 

@@ -157,45 +157,6 @@ impl SchedulingMachine {
     pub fn sleeps(&self) -> bool {
         self.idle.iter().any(|idle| idle.asleep)
     }
-
-    /// Every number of the machine with the name of its place and its source.
-    pub fn numbers(&self) -> Vec<(String, String, &str)> {
-        let clocks: Vec<String> =
-            self.clock.hz_by_awake.value.iter().map(|hz| format!("{} GHz", hz.0 / 1e9)).collect();
-        let mut rows = vec![
-            ("cpus".to_owned(), self.cpus.value.to_string(), self.cpus.source.as_str()),
-            ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
-            ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
-        ];
-        rows.extend(
-            self.hot_ns.as_ref().map(|ns| ("hot_ns".to_owned(), ns.value.to_string(), ns.source.as_str())),
-        );
-        for level in &self.level {
-            let optional = [
-                row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speed| format!("{speed:.4}")),
-                row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
-                row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
-            ];
-            rows.extend(row(&level.name, "cpus", Some(&level.cpus), usize::to_string));
-            rows.extend(optional.into_iter().flatten());
-        }
-        for idle in &self.idle {
-            let patient = row(&idle.name, "patient_after_ns", idle.patient_after_ns.as_ref(), f64::to_string);
-            rows.extend(row(&idle.name, "after_ns", Some(&idle.after_ns), f64::to_string));
-            rows.extend(patient);
-            rows.extend(row(&idle.name, "exit_ns", Some(&idle.exit_ns), f64::to_string));
-        }
-        rows
-    }
-}
-
-fn row<'a, T>(
-    place: &str,
-    key: &str,
-    number: Option<&'a Sourced<T>>,
-    text: impl Fn(&T) -> String,
-) -> Option<(String, String, &'a str)> {
-    number.map(|number| (format!("{place}.{key}"), text(&number.value), number.source.as_str()))
 }
 
 impl MachineFile for SchedulingMachine {

@@ -17,8 +17,6 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         [] => String::new(),
         changes => format!(" with {}", changes.join(", ")),
     };
-    let numbers =
-        simulation.numbers.iter().map(|one| [one.name.to_owned(), one.value.clone(), one.source.clone()]);
     let details = Section::new("details", "What the numbers leave open").list(words::details(simulation));
     let sections = [
         Some(Section::new("sockets", "").table(rows(simulation))),
@@ -33,7 +31,11 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         about: vec![format!("cores at {clock}, links {links}")],
         ..Page::default()
     };
-    simulated::page(&format!("{}{changes}", simulation.title), numbers.collect(), page)
+    simulated::page(
+        &format!("{}{changes}", simulation.title),
+        simulated::numbers(&simulation.description),
+        page,
+    )
 }
 
 /// A row per socket; columns of which nothing is known are left out.
@@ -113,7 +115,7 @@ mod tests {
         let page = run("x6440-8380", &Variant::default());
         let short = said(&page, false);
         assert!(short.contains("Sockets 0 and 3 get 15 % less bandwidth than sockets 1 and 2"), "{short}");
-        for part in ["snoop", "within 1.", "Fitted: near_core_cycles"] {
+        for part in ["snoop", "within 1.", "Fitted: hop_round_trip_ns, near_core_cycles"] {
             assert!(short.contains(part), "{part}: {short}");
         }
         let long = said(&page, true);

@@ -56,7 +56,7 @@ pub fn memory_page(simulation: &Simulation) -> Page {
             .collect(),
         ..Page::default()
     };
-    simulated::page(&simulation.title, Vec::new(), page)
+    simulated::page(&simulation.title, simulated::numbers(&simulation.description), page)
 }
 
 fn tests(simulation: &Simulation) -> Table {

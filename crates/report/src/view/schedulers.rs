@@ -18,7 +18,6 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
     let machine = &simulation.machine;
     let picture = curve(simulation)
         .map(|(heading, drawn)| Section::new("curve", "").figure("simulated-gain", heading, Some(drawn)));
-    let numbers = machine.numbers().into_iter();
     let sections = [
         gains(simulation).section(""),
         picture,
@@ -31,11 +30,7 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         about: vec![format!("seed {}", simulation.scenario.seed)],
         ..Page::default()
     };
-    simulated::page(
-        &machine.title,
-        numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
-        page,
-    )
+    simulated::page(&machine.title, simulated::numbers(machine), page)
 }
 
 fn gain(percent: f64, interval: Interval) -> Cell {
@@ -206,7 +201,7 @@ mod tests {
         assert!(said(&found).contains("No difference from random placement detected with 3 threads."));
         let alike = said(&on("jacobsville", Policy::ModulesFirst, 0.0));
         assert!(alike.contains("33.5 % over in-order and kernel-like (4 threads)."), "{alike}");
-        assert!(!alike.contains("awake") && alike.contains("unknown: clock"), "{alike}");
+        assert!(!alike.contains("awake: mean") && alike.contains("unknown: clock.hz_by_awake"), "{alike}");
     }
 
     #[test]
