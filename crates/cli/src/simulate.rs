@@ -158,7 +158,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     let kind = MachineKind::judged(&text, &file)?;
     arguments.ensure_own(machine, kind)?;
     let (simulation, page) = match kind {
-        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments, global),
+        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments),
         MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
         MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments),
         MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
@@ -196,12 +196,12 @@ fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> Simulated {
 }
 
 /// A memory with and without its workaround.
-fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments, global: &Global) -> Simulated {
+fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> Simulated {
     if let Some(clock) = arguments.memory.nb_clock {
         machine.set_northbridge_hz(clock);
     }
     let forms = &arguments.forms;
-    let shows_all = global.json || forms.words.long || forms.html.is_some() || forms.csv.is_some();
+    let shows_all = forms.words.long || forms.html.is_some() || forms.csv.is_some();
     let simulation = memory::simulate(&machine, shows_all);
     let page = report::memory_page(&simulation);
     (Box::new(simulation), page)
