@@ -20,7 +20,6 @@ fuzz_target!(|text: &str| {
         }
     }
     if let Ok(machine) = models::parse::<models::interconnect::SocketMachine>(text, "machine.toml") {
-        let _ =
-            models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), Some(&[]));
+        let _ = models::interconnect::simulate(&machine, &models::interconnect::Variant::default());
     }
 });

@@ -17,9 +17,8 @@ use experiments::program::Program;
 use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
 use record::{DocumentHead, Ended, ExperimentOutcome, ExperimentSubject, Failures};
-use serde_json::{Value as Json, json};
 use stats::{Arm, Verdict};
-use toggles::{Change, Pair, Place, Restored, Switch, SystemState, survey};
+use toggles::{Pair, Place, Restored, Switch, SystemState};
 
 use crate::options::{Global, command_line};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
@@ -30,8 +29,6 @@ use crate::store::Folder;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::AbArguments;
 
-/// Version of the document of `--dry-run --json`.
-const DRY_RUN_SCHEMA: u32 = 1;
 /// Budget of an experiment on probes.
 const PROBE_BUDGET: Duration = Duration::from_secs(15);
 /// Budget of one on programs.
@@ -62,10 +59,6 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     let described = Described::open(None)?;
     let system = described.system_state();
     let pair = arguments.toggle.as_ref().map(|text| pair(text, arguments, &system)).transpose()?;
-    if arguments.dry_run {
-        let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
-        return dry_run(pair, global);
-    }
     let folder =
         arguments.record.as_deref().map(|folder| Folder::of_document(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
@@ -311,42 +304,6 @@ fn program(text: &str, no_shell: bool) -> anyhow::Result<Program> {
     };
     anyhow::ensure!(!text.trim().is_empty(), "--a and --b need a command each");
     Ok(Program::of(words))
-}
-
-/// Prints the writes of both states of a toggle, and what is put back.
-fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
-    let mut states = [Arm::A, Arm::B].map(|arm| (pair.state_name(arm), steps(pair, arm))).to_vec();
-    let written: Vec<&[Change]> = pair.written().collect();
-    if !written.is_empty() {
-        let mut writer = Place::live().writer();
-        let entries = survey(&mut writer, &written)?;
-        let back = entries.iter().map(|entry| format!("write {} to {}", entry.old, entry.target)).collect();
-        states.push(("put back".to_owned(), back));
-    }
-    if global.json {
-        let rows: Vec<Json> =
-            states.iter().map(|(state, steps)| json!({ "state": state, "steps": steps })).collect();
-        output::print_json(&json!({ "schema": DRY_RUN_SCHEMA, "states": rows }))?;
-    } else {
-        let lines = states
-            .iter()
-            .flat_map(|(state, steps)| steps.iter().map(move |step| format!("{state}: {step}\n")));
-        output::print_lines(&lines.collect::<String>())?;
-    }
-    Ok(Outcome::Done)
-}
-
-fn steps(pair: &Pair, arm: Arm) -> Vec<String> {
-    let means = &pair.value(arm).means;
-    match pair.switch(arm) {
-        Switch::System(changes) => {
-            changes.iter().map(|change| format!("write {} to {}", change.value, change.target)).collect()
-        }
-        Switch::Process(_) => {
-            vec![format!("{means}, for the thread or program alone; nothing is written")]
-        }
-        Switch::Buffers(_) => vec![format!("{means}, for buffers of probes; nothing is written")],
-    }
 }
 
 /// Prints and writes the outcome; the machine is put back already.

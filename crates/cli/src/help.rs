@@ -128,7 +128,6 @@ sidestep toggles
   toggles revert # restore now
 sidestep workloads
   workloads --suite server # what there is, what it stresses, what is missing here
-  workloads install --suite server # the command that installs what is missing; it is not run
   workloads check x264-pass-1 --turns 5 # turns of one, and how they vary
 sidestep selftest
   selftest # false alarms and the smallest differences this host can show: 20 seconds";

@@ -4,14 +4,13 @@ mod threads;
 
 use std::path::Path;
 
-use anyhow::Context;
 use clap::Args;
 use machine::Hertz;
 use models::interconnect::{SocketMachine, Variant};
-use models::memory::{MemoryMachine, Scope};
+use models::memory::MemoryMachine;
 use models::tsc::{Governor, TscMachine, Workload};
 use models::{KNOWN_MACHINES, MachineKind, interconnect, known_machine, memory, tsc};
-use report::{MemoryView, Page};
+use report::Page;
 
 use crate::forms::Forms;
 use crate::options::{Global, named};
@@ -37,9 +36,6 @@ pub(crate) struct SimulateArguments {
     /// A machine that comes with sidestep (--help lists them), or a file of your own (TOML)
     #[arg(value_name = "MACHINE|FILE.toml", long_help = MACHINES)]
     machine: String,
-    /// Fit the machine to its published numbers, where it has some: what they determine, what they leave open, other choices
-    #[arg(long)]
-    fit: bool,
     /// With schedulers and counters of time: the random seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -63,7 +59,6 @@ A machine that comes with sidestep, or a file of your own (TOML). The machine de
   memory:            phenom-9600
   linked sockets:    x6440-8380, x6440-8384, ranger-x6420,
                      shanghai-2s, istanbul-4s-probe-filter
-  clusters on a die: spr-snc4
   counters of time:  k8-opteron
 
 Files of these machines are in machines/ of the sources: copy one to begin.";
@@ -72,18 +67,6 @@ Files of these machines are in machines/ of the sources: copy one to begin.";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Memory (phenom-9600)")]
 struct MemoryArguments {
-    /// Plots and tables of one state: the workaround's name for on, or none
-    #[arg(long, value_name = "NAME|none")]
-    workaround: Option<String>,
-    /// Also bandwidth against block size
-    #[arg(long)]
-    bandwidth: bool,
-    /// Also what the workaround adds to a chain of loads, by stride
-    #[arg(long)]
-    latency: bool,
-    /// Also latency over block size and stride
-    #[arg(long)]
-    surface: bool,
     /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     nb_clock: Option<Hertz>,
@@ -96,12 +79,9 @@ struct SocketArguments {
     /// A link more between two sockets, such as 0-3
     #[arg(long, value_name = "A-B", value_parser = link)]
     add_link: Vec<[usize; 2]>,
-    /// A link less
+    /// A link less: without 1-2 the X6440 is a square, as on boards that leave links unused
     #[arg(long, value_name = "A-B", value_parser = link)]
     remove_link: Vec<[usize; 2]>,
-    /// The four sockets in a square, as on boards that leave links unused
-    #[arg(long)]
-    square: bool,
     /// A directory that spares local reads the snoops (HT Assist)
     #[arg(long)]
     snoop_filter: bool,
@@ -141,16 +121,11 @@ impl SimulateArguments {
     /// Refuses an option that was given and belongs to machines of another kind: nothing would come of it.
     fn ensure_own(&self, machine: &str, kind: MachineKind) -> anyhow::Result<()> {
         let Self { memory, sockets, threads, scenario, seed, .. } = self;
-        let options: [(&str, bool, Owners); 18] = [
+        let options: [(&str, bool, Owners); 13] = [
             ("--add-link", !sockets.add_link.is_empty(), SOCKETS),
             ("--remove-link", !sockets.remove_link.is_empty(), SOCKETS),
-            ("--square", sockets.square, SOCKETS),
             ("--snoop-filter", sockets.snoop_filter, SOCKETS),
             ("--clock", sockets.clock.is_some(), SOCKETS),
-            ("--workaround", memory.workaround.is_some(), MEMORY),
-            ("--bandwidth", memory.bandwidth, MEMORY),
-            ("--latency", memory.latency, MEMORY),
-            ("--surface", memory.surface, MEMORY),
             ("--nb-clock", memory.nb_clock.is_some(), MEMORY),
             ("--threads", threads.threads.is_some(), THREADS),
             ("--policy", threads.policy.is_some(), THREADS),
@@ -166,7 +141,6 @@ impl SimulateArguments {
         let has = match kind {
             MachineKind::Memory => "a memory",
             MachineKind::Sockets => "sockets",
-            MachineKind::Clusters => "clusters",
             MachineKind::Counters => "counters",
             MachineKind::Threads => "threads",
         };
@@ -184,10 +158,9 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     let kind = MachineKind::judged(&text, &file)?;
     arguments.ensure_own(machine, kind)?;
     let (simulation, page) = match kind {
-        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments)?,
+        MachineKind::Memory => memory(models::parse(&text, &file)?, arguments),
         MachineKind::Sockets => linked_sockets(&models::parse(&text, &file)?, arguments)?,
-        MachineKind::Clusters => clusters(&models::parse(&text, &file)?, arguments)?,
-        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments)?,
+        MachineKind::Counters => counters(&models::parse(&text, &file)?, arguments),
         MachineKind::Threads => threads::simulate(&models::parse(&text, &file)?, arguments)?,
     };
     arguments.forms.print(&page, &*simulation, global)?;
@@ -196,43 +169,20 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
 
 /// What each socket gets, why, and what other links would give.
 fn linked_sockets(machine: &SocketMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let given = &arguments.sockets;
     let variant = Variant {
         add: given.add_link.clone(),
         remove: given.remove_link.clone(),
-        square: given.square,
         snoop_filter: given.snoop_filter,
         core_hz: given.clock,
     };
-    let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
+    let simulation = interconnect::simulate(machine, &variant)?;
     let page = report::linked_sockets_page(&simulation);
     Ok((Box::new(simulation), page))
 }
 
-/// The machines whose published numbers are fitted together with those of this one.
-fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
-    let published = machine.published.len();
-    anyhow::ensure!(
-        published > 2 && machine.stream.is_some(),
-        "--fit: {} holds {published} published numbers; the two parameters need three or more",
-        machine.name
-    );
-    let sibling = |name: &String| {
-        models::known(name).with_context(|| {
-            format!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name)
-        })
-    };
-    machine.siblings.iter().map(sibling).collect()
-}
-
 /// Counters that drift, and what each remedy does.
-fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit,
-        "--fit: {} holds no published number; there is nothing to fit to",
-        machine.name
-    );
+fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> Simulated {
     let given = &arguments.scenario;
     let scenario = tsc::Scenario {
         governor: given.governor.unwrap_or(Governor::Ondemand),
@@ -242,47 +192,19 @@ fn counters(machine: &TscMachine, arguments: &SimulateArguments) -> anyhow::Resu
     };
     let simulation = tsc::simulate(machine, scenario);
     let page = report::drift_page(&simulation);
-    Ok((Box::new(simulation), page))
-}
-
-/// What a read costs between the clusters of a die.
-fn clusters(
-    machine: &interconnect::ClusterMachine,
-    arguments: &SimulateArguments,
-) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit || machine.published.is_some(),
-        "--fit: {} holds no published matrix; there is nothing to fit to",
-        machine.name
-    );
-    let simulation = interconnect::simulate_clusters(machine, arguments.fit);
-    let page = report::clusters_page(&simulation);
-    Ok((Box::new(simulation), page))
+    (Box::new(simulation), page)
 }
 
 /// A memory with and without its workaround.
-fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> anyhow::Result<Simulated> {
-    let given = &arguments.memory;
-    let workaround = state(given.workaround.as_deref(), &machine.workaround.id)?;
-    if let Some(clock) = given.nb_clock {
+fn memory(mut machine: MemoryMachine, arguments: &SimulateArguments) -> Simulated {
+    if let Some(clock) = arguments.memory.nb_clock {
         machine.set_northbridge_hz(clock);
     }
-    anyhow::ensure!(
-        !arguments.fit || machine.published.iter().any(|one| one.tolerance_percent.is_some()),
-        "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
-        arguments.machine
-    );
-    let has_page = arguments.forms.html.is_some();
-    let scope = Scope {
-        bandwidth: given.bandwidth || has_page,
-        surface: given.surface || has_page,
-        fit: arguments.fit,
-    };
-    let simulation = memory::simulate(&machine, scope);
-    let view =
-        MemoryView { workaround, strides: given.latency, bandwidth: given.bandwidth, surface: given.surface };
-    let page = report::memory_page(&simulation, view);
-    Ok((Box::new(simulation), page))
+    let forms = &arguments.forms;
+    let shows_all = forms.words.long || forms.html.is_some() || forms.csv.is_some();
+    let simulation = memory::simulate(&machine, shows_all);
+    let page = report::memory_page(&simulation);
+    (Box::new(simulation), page)
 }
 
 /// Text and file of a machine of ours, or of the file of that name.
@@ -303,16 +225,6 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     let text =
         String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{machine} is not UTF-8; write it anew"))?;
     Ok((text, machine.to_owned()))
-}
-
-/// The one state to show, if one was asked for.
-fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
-    match asked {
-        None => Ok(None),
-        Some("none") => Ok(Some(false)),
-        Some(name) if name == known => Ok(Some(true)),
-        Some(name) => anyhow::bail!("--workaround {name}: this machine has {known}; give that or none"),
-    }
 }
 
 /// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.

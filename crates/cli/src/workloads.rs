@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use host::Root;
 use host::live::{ChildOutput, run_child};
-use report::{WorkloadInstall, WorkloadLine, WorkloadList};
+use report::{WorkloadLine, WorkloadList};
 use workloads::{Suite, Workload};
 
 use crate::forms::Forms;
@@ -39,19 +39,6 @@ pub(crate) struct WorkloadArguments {
 enum WorkloadCommand {
     /// Run one turn of each, and show its time and its number
     Check(CheckArguments),
-    /// Print the command that installs the packages that are missing; it is not run
-    Install(InstallArguments),
-}
-
-#[derive(Debug, Clone, Args)]
-struct InstallArguments {
-    /// Only for these workloads
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-    #[command(flatten)]
-    selection: Selection,
-    #[command(flatten)]
-    forms: Forms,
 }
 
 /// Does what was asked for.
@@ -59,7 +46,6 @@ pub(crate) fn workloads(arguments: &WorkloadArguments, global: &Global) -> anyho
     match &arguments.command {
         None => list(arguments, global),
         Some(WorkloadCommand::Check(arguments)) => check::check(arguments, global),
-        Some(WorkloadCommand::Install(arguments)) => install(arguments, global),
     }
 }
 
@@ -67,7 +53,7 @@ fn list(arguments: &WorkloadArguments, global: &Global) -> anyhow::Result<Outcom
     let chosen = arguments.selection.workloads(&[])?;
     let packages = Packages::of(&chosen);
     let workloads = chosen.iter().map(|one| line(one, &packages)).collect();
-    let list = WorkloadList { schema: SCHEMA, workloads };
+    let list = WorkloadList { schema: SCHEMA, workloads, install: packages.commands(&chosen) };
     arguments.forms.print(&report::workloads_page(&list), &list, global)?;
     Ok(Outcome::Done)
 }
@@ -91,16 +77,6 @@ fn line(workload: &Workload, packages: &Packages) -> WorkloadLine {
         missing: packages.missing(from_ref(workload)),
         command: workload.script(),
     }
-}
-
-fn install(arguments: &InstallArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let chosen = arguments.selection.workloads(&arguments.ids)?;
-    let packages = Packages::of(&chosen);
-    let missing = packages.missing(&chosen).unwrap_or_else(|| packages.required(&chosen));
-    let install = WorkloadInstall { schema: SCHEMA, missing, commands: packages.commands(&chosen) };
-    let page = report::workload_install_page(&install);
-    arguments.forms.print(&page, &install, global)?;
-    Ok(Outcome::Done)
 }
 
 /// Options that choose workloads.

@@ -7,6 +7,7 @@
 
 pub mod arms;
 pub mod arrangement;
+mod class_slowdowns;
 pub mod decision;
 pub mod follower;
 pub mod outcome;

@@ -76,7 +76,7 @@ fn generate(script: &str, folder: &Path) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     let how = how_it_failed(&run);
     how.map_or(Ok(()), |how| {
-        Err(format!("its script ended with {how}; sidestep workloads install names what it requires"))
+        Err(format!("its script ended with {how}; sidestep workloads --long names what is missing"))
     })
 }
 
@@ -156,7 +156,7 @@ mod tests {
             error.starts_with("cannot make the input of a: its script ended with exit code 127"),
             "{error}"
         );
-        assert!(error.contains("no-such-program") && error.contains("sidestep workloads install"), "{error}");
+        assert!(error.contains("no-such-program") && error.contains("sidestep workloads --long"), "{error}");
         let left = std::fs::read_dir(cache.path().join("workloads")).expect("there");
         assert!(left.flatten().all(|entry| entry.file_name().to_string_lossy().ends_with(".lock")));
     }

@@ -3,6 +3,8 @@
 //! The kernel shows of HMAT the best initiator only; the table has all pairs. Domains are ACPI's proximity domains: the kernel
 //! numbers its nodes in the order in which domains appear, which is nearly always the same. ACPI 6.5, 5.2.16 and 5.2.28.
 
+use serde::Serialize;
+
 /// Bytes of the head that all tables have: ACPI 6.5, 5.2.6.
 const HEAD_BYTES: usize = 36;
 /// SRAT has a reserved doubleword and quadword before its first structure; HMAT a reserved doubleword.
@@ -53,8 +55,9 @@ pub enum AcpiError {
     },
 }
 
-/// What SRAT tells of one proximity domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What ACPI SRAT says of one proximity domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AffinityDomain {
     /// Its number.
     pub domain: u32,

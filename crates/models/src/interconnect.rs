@@ -6,11 +6,9 @@
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
 
 mod account;
-mod clusters;
 mod contrast;
 mod description;
 mod firmware;
-mod fit;
 mod graph;
 mod groups;
 mod inference;
@@ -22,21 +20,17 @@ mod triad;
 mod variant;
 
 pub use account::{AccountRow, GraphUsed, MeasuredSocket, SocketAccount, account};
-pub use clusters::{
-    ClusterFit, ClusterMachine, ClusterRow, ClusterSimulation, PublishedMatrix, simulate_clusters,
-};
 pub use contrast::contrast;
 pub use description::{PublishedTriad, SocketMachine, StreamDescription};
 pub use firmware::{
     FirmwareError, FirmwareGraph, differences, hmat_latencies, measured_by_links, northbridge_graph,
     upi_graph,
 };
-pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use groups::{GroupLevel, GroupsOfSize, LevelName, groups};
 pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use latency::{Coherence, ReadTimes};
 pub use matrix::{MEMBERS_MAX, Matrix, MatrixError, Member, NODES_MAX, Unit};
 pub use reading::{MatrixReading, ReadingError, read_matrix};
-pub use simulation::{Alternative, Likeness, NamedNumber, SocketRow, SocketSimulation, simulate};
+pub use simulation::{Alternative, Likeness, SocketRow, SocketSimulation, simulate};
 pub use variant::{Variant, VariantError};

@@ -24,14 +24,13 @@ macro_rules! machines {
 }
 
 /// Every machine file, by what is simulated.
-pub const KNOWN_MACHINES: [KnownMachine; 11] = machines! {
+pub const KNOWN_MACHINES: [KnownMachine; 10] = machines! {
     "phenom-9600" in "phenom-9600.toml",
     "x6440-8380" in "x6440-8380.toml",
     "x6440-8384" in "x6440-8384.toml",
     "ranger-x6420" in "ranger-x6420.toml",
     "shanghai-2s" in "shanghai-2s.toml",
     "istanbul-4s-probe-filter" in "istanbul-4s-probe-filter.toml",
-    "spr-snc4" in "spr-snc4.toml",
     "k8-opteron" in "k8-2p-opteron.toml",
     "fx-8150" in "fx-8150.toml",
     "jacobsville" in "jacobsville-6x4.toml",

@@ -6,7 +6,7 @@
 
 pub mod interconnect;
 mod known;
-mod least_squares;
+pub mod least_squares;
 mod machine_file;
 pub mod memory;
 mod published;

@@ -18,8 +18,6 @@ machine::named! {
         Memory = "memory",
         /// Sockets joined by links.
         Sockets = "linked-sockets",
-        /// Clusters on a die.
-        Clusters = "clusters-on-die",
         /// Time-stamp counters, and the kernel's clock on them.
         Counters = "time-stamp-counters",
         /// Threads on units that they share.

@@ -6,31 +6,22 @@
 //! Left out: other cores, stores, instruction fetch, DRAM pages and banks, physical page placement (pages lie as
 //! the program sees them), prefetches that nobody uses.
 
-mod alternatives;
 mod cache;
 mod costs;
 mod description;
-mod fit;
 mod geometry;
 mod prediction;
 mod simulation;
 mod simulator;
 mod translation;
 
-pub use alternatives::{Alternative, alternatives};
 pub use cache::{Evicted, LruSets};
 pub use costs::{Costs, Parameters, TimePerAccess, Waits};
 pub use description::{
     Board, CacheDescription, MemoryMachine, PrefetchDescription, Program, Published, Test,
     TranslationDescription, Unit, Workaround, WorkaroundDescription,
 };
-pub use fit::{
-    Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
-    identify,
-};
 pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
-pub use prediction::{Outcome, predict, trace};
-pub use simulation::{
-    BandwidthPoint, FitReport, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate,
-};
+pub use prediction::{Outcome, predict, trace, value};
+pub use simulation::{BandwidthPoint, Part, Row, Simulation, StrideDifference, SurfaceCell, simulate};
 pub use simulator::{Counters, PLACES, RUN_LINES_MAX, Simulator};

@@ -26,7 +26,7 @@ pub struct Misses {
 
 impl Misses {
     /// Of these errors in per cent, those of numbers that nobody published left out; none without any.
-    pub(crate) fn of(errors: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+    pub fn of(errors: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let errors: Vec<f64> = errors.into_iter().flatten().collect();
         let squares: f64 = errors.iter().map(|error| error * error).sum();
         (!errors.is_empty()).then(|| Self {

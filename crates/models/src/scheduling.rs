@@ -7,7 +7,6 @@
 //!
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
-mod break_even;
 mod compiled;
 mod description;
 mod engine;
@@ -15,18 +14,14 @@ mod load;
 mod plan;
 mod policy;
 mod simulation;
-mod slowdowns;
 mod speed;
 mod throughput;
 
-pub use break_even::{Packing, PackingPoint, packing};
 pub use compiled::Compiled;
 pub use description::{
-    CLASSES, Class, ClockDescription, IdleDescription, LevelDescription, Policy, PublishedGain,
-    SchedulingMachine, Speeds,
+    ClockDescription, IdleDescription, LevelDescription, Policy, PublishedGain, SchedulingMachine,
 };
 pub use engine::{Engine, Totals};
 pub use load::{Length, Load, Pattern, Scenario, SharedSet, Step, Thread};
 pub use simulation::{GainRow, JoinedNumber, SchedulingSimulation, simulate};
-pub use slowdowns::class_slowdowns;
 pub use throughput::{Gain, Throughput, gain, throughput};

@@ -108,7 +108,6 @@ const HOLDING: &[(&str, &[&str])] = &[
     ("simulate", &["machine", "scenario", "rows"]),
     ("simulate", &["workaround", "boards", "strides"]),
     ("simulate", &["coherence", "hop_round_trip_ns"]),
-    ("simulate", &["column_step_ns", "remote_ns"]),
     ("toggles revert", &["left_changed", "set_aside"]),
     ("run --plan", &["budget_s", "entries"]),
 ];
@@ -125,11 +124,9 @@ const ONLY: &[(&str, &[&str])] = &[
     ("toggles set", &["set", "kept"]),
     ("toggles set --for", &["results"]),
     ("toggles status", &["state", "journal"]),
-    ("workloads", &["workloads"]),
+    ("workloads", &["workloads", "install"]),
     ("workloads check", &["turns", "checked"]),
-    ("workloads install", &["missing", "commands"]),
     ("guard init", &["runs"]),
-    ("ab --toggle --dry-run", &["states"]),
     ("clock watch", &["at_utc", "text"]),
 ];
 

@@ -6,7 +6,6 @@ mod cells;
 pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
-mod clusters;
 mod comparison;
 pub(crate) mod drift;
 pub(crate) mod experiment;
@@ -34,11 +33,10 @@ pub use bill::bill_page;
 pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
-pub use clusters::clusters_page;
 pub use comparison::comparison_page;
 pub use drift::drift_page;
 pub use experiment::experiment_page;
-pub use firmware_links::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
+pub use firmware_links::{FirmwareLinks, MemoryClaim, PciClaim, firmware_links_page};
 pub use flaw_vectors::{flaw_purpose_page, flaw_vectors_page};
 pub use flaws::{against_baseline, flaw_index_page, flaw_page, flaws_page, population_page};
 pub use fleet::{fleet_check_page, fleet_rows_page};
@@ -46,7 +44,7 @@ pub use inferred_links::inferred_links_page;
 pub use linked_sockets::linked_sockets_page;
 pub use machine::machine_page;
 pub use measured_sockets::measured_sockets_page;
-pub use memory::{MemoryView, memory_page};
+pub use memory::memory_page;
 pub use place::place_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;
@@ -54,6 +52,5 @@ pub use selftest::selftest_page;
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use workloads::{
-    CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,
-    workload_install_page, workloads_page,
+    CheckedWorkload, WorkloadCheck, WorkloadLine, WorkloadList, workload_check_page, workloads_page,
 };

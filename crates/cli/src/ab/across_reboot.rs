@@ -76,7 +76,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     let described = Described::open(asked.sysroot.as_deref().or(asked.tree.as_deref()))?;
     let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
     let station = Station::of(arguments)?;
-    if arguments.dry_run {
+    if asked.dry_run {
         return station.show_plan(&conditions, &plan, &work, &described, global);
     }
     if boot.boot_id.is_empty() {

@@ -53,9 +53,6 @@ pub(crate) struct AbArguments {
     /// Write experiment.json, with every trial, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Print what would be switched, write by write, and stop
-    #[arg(long, conflicts_with_all = ["html", "csv", "markdown", "long", "record"])]
-    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) forms: Forms,
     #[command(flatten)]
@@ -120,6 +117,9 @@ pub(crate) struct AcrossRebootArguments {
     /// The folder of the journal [default: /var/lib/sidestep for root, else ~/.local/state/sidestep]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Print the plan and what the first boot needs, and stop
+    #[arg(long, requires = "across_reboot", conflicts_with_all = ["html", "csv", "markdown", "long"])]
+    pub(crate) dry_run: bool,
     /// With --dry-run: plan for a recorded machine
     #[arg(long, value_name = "DIR|TARBALL", requires_all = ["across_reboot", "dry_run"])]
     pub(crate) sysroot: Option<PathBuf>,

@@ -9,12 +9,8 @@ use record::{PlaceArm, PlaceOutcome, PlacedThread};
 pub(crate) enum Form {
     /// A shell script that binds the threads of a running process by taskset
     Taskset,
-    /// A property for systemd: CPUs of the whole program
-    Systemd,
     /// Variables for OpenMP
     Omp,
-    /// An option for srun: CPUs of the whole program
-    Slurm,
 }
 
 /// What the others would need, or why there is nothing for them; `running` is the process that was placed, if it ran already.
@@ -27,9 +23,7 @@ pub(super) fn text(found: &PlaceOutcome, form: Form, running: Option<u32>) -> St
     let placed = Placed { found, arm, running };
     let made = match form {
         Form::Taskset => placed.taskset(),
-        Form::Systemd => placed.systemd(),
         Form::Omp => placed.omp(),
-        Form::Slurm => placed.slurm(),
     };
     made.unwrap_or_else(|why| format!("# {why}\n"))
 }
@@ -58,12 +52,6 @@ impl Placed<'_> {
         threads
     }
 
-    fn union(&self) -> CpuSet {
-        self.threads()
-            .filter_map(|(_, list)| CpuSet::from_list(list).ok())
-            .fold(CpuSet::new(), |all, set| all.union(&set))
-    }
-
     /// The CPUs of all threads, if they are the same.
     fn shared_by_all(&self) -> Option<&str> {
         let first = self.arm.cpus.first()?;
@@ -79,42 +67,6 @@ impl Placed<'_> {
                 format!("# put this before the command that starts process {process}:\n{prefix}\n")
             }
         }
-    }
-
-    /// CPUs for whoever knows whole programs alone; else why that does not do.
-    fn for_whole_program(&self, who: &str) -> Result<&str, String> {
-        self.shared_by_all().ok_or_else(|| {
-            let all = self.union().to_string();
-            let why = if all == self.found.cpus {
-                format!("it would allow all of CPUs {all}, which changes nothing")
-            } else {
-                format!("it cannot set threads apart on CPUs {all}")
-            };
-            format!("{who}, not threads: {why}; use taskset")
-        })
-    }
-
-    fn systemd(&self) -> Result<String, String> {
-        let cpus = self.for_whole_program("systemd binds whole programs")?;
-        let command = self.before_the_command(&format!("systemd-run --scope -p AllowedCPUs={cpus}"));
-        Ok(format!("{command}# or in a unit:\n# [Service]\n# AllowedCPUs={cpus}\n"))
-    }
-
-    /// Slurm binds tasks, which are what it starts itself: one, whatever that starts in turn.
-    fn slurm(&self) -> Result<String, String> {
-        let list = self.for_whole_program("Slurm binds tasks")?;
-        let cpus = CpuSet::from_list(list).map_err(|error| error.to_string())?;
-        let words = cpus.iter().next_back().map_or(1, |cpu| cpu.0 as usize / 4 + 1);
-        let mut digits = vec![0_u8; words];
-        for cpu in cpus.iter() {
-            digits[words - 1 - cpu.0 as usize / 4] |= 1 << (cpu.0 % 4);
-        }
-        let mask: Vec<String> = digits.iter().map(|digit| format!("{digit:x}")).collect();
-        let command = self.before_the_command(&format!("srun -n 1 --cpu-bind=mask_cpu:0x{}", mask.concat()));
-        Ok(format!(
-            "# one task on CPUs {list}, in an allocation of a whole node (salloc or sbatch with -N 1 --exclusive);\n\
-             # elsewhere Slurm refuses CPUs that it did not allocate\n{command}"
-        ))
     }
 
     /// Thread i of a team goes to place i, and thread 0 is the first thread of the program, busy or not.
@@ -283,10 +235,6 @@ mod tests {
     #[test]
     fn each_program_gets_what_it_can_express() {
         let one = found(&["1", "1"]);
-        check(&one, Form::Systemd, None, "systemd-run --scope -p AllowedCPUs=1 ./prog 'a b'\n");
-        check(&one, Form::Slurm, None, "srun -n 1 --cpu-bind=mask_cpu:0x2 ./prog 'a b'\n");
-        check(&found(&["4", "4"]), Form::Slurm, None, "mask_cpu:0x10 ");
-        check(&with_child(&["1", "1"]), Form::Slurm, None, "srun -n 1 --cpu-bind=mask_cpu:0x2 ");
         check(&one, Form::Taskset, None, "taskset -c 1 ./prog 'a b'\n");
         let in_turns = found(&["1", "0", "1", "0"]);
         let places = "OMP_NUM_THREADS=5 OMP_PLACES='{0,1},{1},{0},{1},{0}' OMP_PROC_BIND=close ./prog";
@@ -305,12 +253,7 @@ mod tests {
     #[test]
     fn of_a_process_that_runs_the_options_are_printed_and_no_command_is_made_up() {
         let one = found(&["1", "1"]);
-        for (form, option) in [
-            (Form::Systemd, "\nsystemd-run --scope -p AllowedCPUs=1\n"),
-            (Form::Slurm, "\nsrun -n 1 --cpu-bind=mask_cpu:0x2\n"),
-            (Form::Omp, "OMP_PROC_BIND=close\n"),
-            (Form::Taskset, "\ntaskset -c 1\n"),
-        ] {
+        for (form, option) in [(Form::Omp, "OMP_PROC_BIND=close\n"), (Form::Taskset, "\ntaskset -c 1\n")] {
             check(&one, form, Some(10595), option);
             check(&one, form, Some(10595), "# put this before the command that starts process 10595:\n");
         }
@@ -318,12 +261,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_expressed_is_refused_in_one_line() {
-        let pairs = found(&["0", "0", "1", "1"]);
         let child = with_child(&["0", "0", "1", "1"]);
         for (found, form, expected) in [
-            (&pairs, Form::Systemd, "it would allow all of CPUs 0-1, which changes nothing"),
-            (&child, Form::Slurm, "it would allow all of CPUs 0-1, which changes nothing"),
-            (&found(&["2", "4"]), Form::Slurm, "cannot set threads apart on CPUs 2,4"),
             (&child, Form::Omp, "these are of several"),
             (&ordered(&["0", "1"], &[1, 3]), Form::Omp, "others were created before or among these"),
             (&ordered(&["0", "1"], &[2, 3]), Form::Omp, "others were created before or among these"),

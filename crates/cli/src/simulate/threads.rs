@@ -1,6 +1,5 @@
 //! `sidestep simulate fx-8150`: threads on shared modules, and what a policy of placement gains.
 
-use anyhow::Context;
 use clap::Args;
 use models::scheduling;
 use models::scheduling::{Pattern, Policy, Scenario, SchedulingMachine};
@@ -22,10 +21,9 @@ pub(crate) struct ThreadsArguments {
     /// Who places them, as listed by --help
     #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Policy::ALL, Policy::name, text), long_help = POLICIES)]
     pub(super) policy: Option<Policy>,
-    /// What a thread gains from data that it shares with a partner, as a share of its speed; a range such
-    /// as 0..0.4 asks where packing partners beats spreading them
+    /// What a thread gains from data that it shares with a partner, as a share of its speed, such as 0.2
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
-    pub(super) sharing: Option<[f64; 2]>,
+    pub(super) sharing: Option<f64>,
     /// What each thread does: copies (compute; the default), bursts (compute and sleep), pairs (hand work to and fro)
     #[arg(long, value_name = "NAME", value_parser = |text: &str| named(&Pattern::ALL, Pattern::name, text))]
     pub(super) load: Option<Pattern>,
@@ -41,23 +39,12 @@ Who places them:
   modules-first-patient: the same with units that park later
   pack:                  in the fullest unit, so that others sleep
   kernel-like:           Linux, without knowledge of data
-  process-grouping:      the same, a process at one last-level cache
   data-aware:            sharers together, others apart, where it pays";
 
 impl ThreadsArguments {
     fn scenario(&self, machine: &SchedulingMachine, seed: Option<u64>) -> anyhow::Result<Scenario> {
         let cpus = machine.cpus.value;
-        let sharing = self.sharing.unwrap_or([0.0; 2]);
-        let is_range = sharing[0] < sharing[1];
-        let most_costly = if is_range { Some(threads_of_a_range(machine)?) } else { None };
-        let threads = self.threads.unwrap_or(most_costly.map_or([1, cpus], |threads| [threads; 2]));
-        anyhow::ensure!(
-            !is_range || threads[0] == threads[1],
-            "--threads {}..{}: a range of --sharing is for one number of threads; give that, such as {}",
-            threads[0],
-            threads[1],
-            threads[1]
-        );
+        let threads = self.threads.unwrap_or([1, cpus]);
         anyhow::ensure!(
             threads[1] <= cpus * THREADS_PER_CPU_MAX,
             "--threads {}: {} has {cpus} CPUs; give up to {}",
@@ -65,30 +52,14 @@ impl ThreadsArguments {
             machine.name,
             cpus * THREADS_PER_CPU_MAX
         );
-        anyhow::ensure!(
-            !is_range || self.policy.is_none(),
-            "--policy belongs to one strength of sharing; a range compares partners packed with partners spread"
-        );
         Ok(Scenario {
             policy: self.policy.unwrap_or(Policy::ModulesFirst),
             pattern: self.load.unwrap_or(Pattern::Copies),
             threads,
-            sharing,
+            sharing: self.sharing.unwrap_or(0.0),
             seed: seed.unwrap_or(SEED),
         })
     }
-}
-
-/// As many as there are units to pack partners into: spread each has one for itself, so that packing costs most.
-fn threads_of_a_range(machine: &SchedulingMachine) -> anyhow::Result<usize> {
-    let level = machine.sharing_level().with_context(|| {
-        format!(
-            "--sharing with a range: {} has no level of several units whose shares_data is more than around it, so that packing brings \
-             partners nothing; give one strength such as 0.2",
-            machine.name
-        )
-    })?;
-    Ok((machine.cpus.value / level.cpus.value).next_multiple_of(2))
 }
 
 /// Threads on shared units.
@@ -96,26 +67,16 @@ pub(super) fn simulate(
     machine: &SchedulingMachine,
     arguments: &SimulateArguments,
 ) -> anyhow::Result<Simulated> {
-    anyhow::ensure!(
-        !arguments.fit,
-        "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
-        machine.name
-    );
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
     let page = report::schedulers_page(&simulation);
     Ok((Box::new(simulation), page))
 }
 
-/// Reads `0.2` or `0..0.4`.
-fn sharing(text: &str) -> Result<[f64; 2], String> {
-    let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let ends = low.parse::<f64>().ok().zip(high.parse::<f64>().ok());
-    let range = 0.0..=SHARING_MAX;
-    match ends {
-        Some((low, high)) if range.contains(&low) && range.contains(&high) && low <= high => Ok([low, high]),
-        _ => Err(format!("give a share such as 0.2 or a rising range such as 0..0.4, up to {SHARING_MAX}")),
-    }
+/// Reads `0.2`.
+fn sharing(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=SHARING_MAX).contains(share));
+    share.ok_or_else(|| format!("give a share such as 0.2, up to {SHARING_MAX}"))
 }
 
 #[cfg(test)]
@@ -123,25 +84,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_of_sharing_takes_a_thread_for_each_unit_and_needs_a_level_that_shares() {
-        let mut machine: SchedulingMachine = models::known("fx-8150").expect("it comes with sidestep");
-        assert_eq!(threads_of_a_range(&machine).expect("modules share"), 4);
-        machine.level[0].shares_data = None;
-        let error = threads_of_a_range(&machine).expect_err("nothing is shared").to_string();
-        assert!(error.contains("fx-8150 has no level") && error.contains("shares_data"), "{error}");
-    }
-
-    #[test]
-    fn counts_and_shares_are_numbers_or_rising_ranges() {
+    fn counts_are_numbers_or_rising_ranges_and_shares_are_numbers() {
         assert_eq!(parse_counts("4"), Ok([4, 4]));
         assert_eq!(parse_counts("1..8"), Ok([1, 8]));
         assert_eq!(parse_counts("1..=8"), Ok([1, 8]));
-        assert_eq!(sharing("0..0.4"), Ok([0.0, 0.4]));
-        assert_eq!(sharing("0.2"), Ok([0.2, 0.2]));
+        assert_eq!(sharing("0.2"), Ok(0.2));
         for text in ["", "0", "8..1", "..", "1..", "-1", "99999999999999999999", "1.5"] {
             assert!(parse_counts(text).is_err(), "{text}");
         }
-        for text in ["", "nan", "0.4..0", "-0.1", "inf", "4", "0..nan"] {
+        for text in ["", "nan", "0..0.4", "-0.1", "inf", "4"] {
             assert!(sharing(text).is_err(), "{text}");
         }
     }

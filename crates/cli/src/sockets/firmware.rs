@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use host::Root;
-use machine::acpi::AffinityDomain;
 use machine::{Machine, Vendor};
 use models::interconnect::{
     self, FirmwareGraph, Matrix, contrast, differences, hmat_latencies, infer, measured_by_links,
     northbridge_graph, upi_graph,
 };
 use record::SocketLinks;
-use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
+use report::{FirmwareLinks, MemoryClaim, PciClaim};
 
 use super::infer;
 use crate::forms::Forms;
@@ -107,7 +106,7 @@ fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {
         Err(error) => links.missing.push(format!("HMAT (table): {error}")),
     }
     match host::srat(root) {
-        Ok(domains) => links.domains = domains.iter().map(domain_claim).collect(),
+        Ok(domains) => links.domains = domains,
         Err(error) => links.missing.push(format!("SRAT: {error}")),
     }
     let roots = host::pci_roots(root).into_iter();
@@ -115,15 +114,6 @@ fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {
         .map(|of| PciClaim { root: of.name, node: of.node.map(|node| node.0), devices: of.devices })
         .collect();
     links
-}
-
-fn domain_claim(domain: &AffinityDomain) -> DomainClaim {
-    DomainClaim {
-        domain: domain.domain,
-        processors: domain.processors,
-        memory_bytes: domain.memory_bytes,
-        persistent_bytes: domain.persistent_bytes,
-    }
 }
 
 /// Domains with memory that the kernel does not show as nodes.

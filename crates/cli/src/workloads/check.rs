@@ -64,7 +64,10 @@ pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         let checked = result.unwrap_or_else(|why| {
             let missing = packages.missing(from_ref(workload)).filter(|missing| !missing.is_empty());
             let hint = missing.map_or(String::new(), |missing| {
-                format!("; missing: {}; see sidestep workloads install", missing.join(", "))
+                format!(
+                    "; missing: {}; sidestep workloads --long has the command that installs it",
+                    missing.join(", ")
+                )
             });
             CheckedWorkload { problem: Some(format!("{why}{hint}")), ..CheckedWorkload::default() }
         });

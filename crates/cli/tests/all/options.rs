@@ -17,7 +17,7 @@ const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines
 type Row = (&'static str, &'static str, Option<&'static str>);
 
 #[rustfmt::skip]
-const COMMANDS: [Row; 41] = [
+const COMMANDS: [Row; 40] = [
     ("run", "", Some("--plan")),
     ("machine", "", Some("--sysroot MACHINE")),
     ("show", "", Some("comparison.json")),
@@ -56,7 +56,6 @@ const COMMANDS: [Row; 41] = [
     ("toggles status", "", Some("--state .")),
     ("workloads", "", Some("")),
     ("workloads check", "", None),
-    ("workloads install", "", Some("")),
     ("completions", "", Some("bash")),
     ("flaws ", "", Some("--lscpu lscpu.txt")),
 ];

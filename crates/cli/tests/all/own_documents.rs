@@ -30,7 +30,6 @@ const DOCUMENTS: &[(&str, bool)] = &[
     ("run --plan", false),
     ("simulate phenom-9600", false),
     ("simulate x6440-8380", false),
-    ("simulate spr-snc4", false),
     ("simulate fx-8150", false),
     ("simulate k8-opteron", false),
     ("fleet check tests/cli/fleet --inventory tests/cli/fleet/inventory.csv", false),

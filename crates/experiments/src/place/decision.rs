@@ -5,7 +5,6 @@
 
 use host::live::pending_signal;
 use machine::{CpuId, CpuSet};
-use models::scheduling::class_slowdowns;
 use placement::{CLASSES, Effort, LevelTerms, Objective, Problem, solve};
 use probes::cores::handover::Handovers;
 use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
@@ -13,6 +12,7 @@ use sharing::{SharingWeights, demand, weights};
 use stats::{Random, median};
 
 use super::arrangement::{CpuSlots, SlotLevel};
+use super::class_slowdowns::class_slowdowns;
 use super::thread_table::Key;
 
 /// Threads that are busy for less of the time are left free: they cost nothing wherever they are.

@@ -6,13 +6,13 @@
 //! nor turns that are slower or faster than any placement of them would be.
 
 use machine::CpuId;
-use models::scheduling::class_slowdowns;
 use probes::cores::handover::{Handover, Handovers};
 use record::{Cores, IdleGaps, Sharing, SharingThread};
 use stats::Interval;
 
 use super::arrangement::spread;
 use super::arrangement::{CpuSlots, SlotLevel};
+use super::class_slowdowns::class_slowdowns;
 use super::decision::Busy;
 
 /// Wakes per second, given and got, below which a thread is taken to be on its own.

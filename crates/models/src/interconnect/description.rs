@@ -21,6 +21,7 @@ const TIME_MAX_NS: f64 = 1e6;
 
 /// What a core asks of memory in a triad (a = b + scalar * c), by rows: one line of each of a, b and c.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StreamDescription {
     /// Bytes of a line.
@@ -33,6 +34,7 @@ pub struct StreamDescription {
 
 /// What somebody else measured of one socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTriad {
     /// The socket.
@@ -45,6 +47,7 @@ pub struct PublishedTriad {
 
 /// A machine of sockets that are joined by links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketMachine {
     /// What such files state.
@@ -77,9 +80,6 @@ pub struct SocketMachine {
     /// How a core streams, if the latencies above hold under load.
     #[serde(default)]
     pub stream: Option<StreamDescription>,
-    /// Machines that come with sidestep whose published numbers are fitted together with those of this one.
-    #[serde(default)]
-    pub siblings: Vec<String>,
     /// Joined to predictions after they were made.
     #[serde(default)]
     pub published: Vec<PublishedTriad>,

@@ -21,6 +21,7 @@ pub enum Coherence {
 
 /// The times that make up a read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadTimes {
     /// A read that waits for probes takes this, and `hop_ns` for each link of the longest way.
     pub probe_ns: f64,

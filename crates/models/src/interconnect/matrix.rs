@@ -64,6 +64,7 @@ machine::named! {
 
 /// Reads by each node (row) of memory at each node (column), or lines that go from CPU to CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// Nodes or CPUs.
     pub members: Member,

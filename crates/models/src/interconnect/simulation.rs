@@ -4,12 +4,10 @@ use machine::Hertz;
 use serde::Serialize;
 
 use super::description::SocketMachine;
-use super::fit::{SocketFit, fit};
 use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::triad;
 use super::variant::{Variant, VariantError};
-use crate::machine_file::Sourced;
 use crate::published::{Misses, missed_percent};
 
 /// Version of the document.
@@ -67,18 +65,6 @@ pub struct Likeness {
     pub same_order: usize,
 }
 
-/// A number of the machine's file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NamedNumber {
-    /// Its key.
-    pub name: &'static str,
-    /// With its unit.
-    pub value: String,
-    /// Where it is from.
-    pub source: String,
-}
-
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -113,21 +99,15 @@ pub struct SocketSimulation {
     pub degeneracy: Vec<Alternative>,
     /// Whether bandwidths alone could name the graph; none where there are too many graphs to walk through.
     pub likeness: Option<Likeness>,
-    /// The numbers that were used.
-    pub numbers: Vec<NamedNumber>,
-    /// The fit, if asked for.
-    pub fit: Option<SocketFit>,
+    /// The machine that ran, with every number and its source.
+    pub description: SocketMachine,
 }
 
-/// Runs a machine, changed or as built; `siblings` take part in the fit if one is asked for.
+/// Runs a machine, changed or as built.
 ///
 /// # Errors
 /// What the machine cannot be changed to.
-pub fn simulate(
-    machine: &SocketMachine,
-    variant: &Variant,
-    siblings: Option<&[SocketMachine]>,
-) -> Result<SocketSimulation, VariantError> {
+pub fn simulate(machine: &SocketMachine, variant: &Variant) -> Result<SocketSimulation, VariantError> {
     let changed = variant.of(machine)?;
     let (hops, built) = (changed.hops(), machine.hops());
     let mut rows: Vec<SocketRow> = (0..changed.sockets).map(|socket| row(&changed, &hops, socket)).collect();
@@ -156,12 +136,8 @@ pub fn simulate(
             .filter(|_| changed.coherence.value == Coherence::ProbeFilter),
         degeneracy: degeneracy(&changed, &rows),
         likeness: (changed.sockets <= ENUMERATED_NODES_MAX).then(|| likeness(&hops)),
-        numbers: numbers(&changed),
-        fit: siblings.map(|siblings| {
-            let machines: Vec<SocketMachine> = [machine].into_iter().chain(siblings).cloned().collect();
-            fit(&machines)
-        }),
         rows,
+        description: changed,
     })
 }
 
@@ -243,27 +219,4 @@ fn likeness(hops: &Hops) -> Likeness {
 /// Whether any two sockets are ordered alike by both.
 fn is_same_order(one: &[u32], other: &[u32]) -> bool {
     pairs(one.len()).all(|(a, b)| one[a].cmp(&one[b]) == other[a].cmp(&other[b]))
-}
-
-fn numbers(machine: &SocketMachine) -> Vec<NamedNumber> {
-    let number = |name, value: String, source: &str| NamedNumber { name, value, source: source.to_owned() };
-    let of = |name, of: &Sourced<f64>, unit: &str| number(name, format!("{} {unit}", of.value), &of.source);
-    let links: Vec<String> = machine.links.value.iter().map(|[from, to]| format!("{from}-{to}")).collect();
-    let mut numbers = vec![
-        number("links", links.join(" "), &machine.links.source),
-        number("core_hz", format!("{} GHz", machine.core_hz.value.0 / 1e9), &machine.core_hz.source),
-        of("near_core_cycles", &machine.near_core_cycles, "cycles"),
-        of("near_ns", &machine.near_ns, "ns"),
-        of("hop_round_trip_ns", &machine.hop_round_trip_ns, "ns"),
-    ];
-    if let Some(stream) = &machine.stream {
-        numbers.push(of("outstanding_lines", &stream.outstanding_lines, "lines"));
-        numbers.push(of("demand_lines_per_row", &stream.demand_lines_per_row, "lines"));
-    }
-    numbers.extend(machine.dram_ns.as_ref().map(|dram| of("dram_ns", dram, "ns")));
-    numbers.extend(machine.idle_near_ns.as_ref().map(|idle| {
-        let [low, high] = idle.value;
-        number("idle_near_ns", format!("{low} to {high} ns"), &idle.source)
-    }));
-    numbers
 }

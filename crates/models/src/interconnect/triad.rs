@@ -71,12 +71,6 @@ impl StreamDescription {
     pub(super) fn mb_per_s(&self, latency_ns: f64, lost_ns: f64) -> f64 {
         COUNTED_LINES * f64::from(self.line_bytes.value) * 1e3 / (self.row_ns(latency_ns) + lost_ns)
     }
-
-    /// The latency that makes this triad, if nothing is lost.
-    pub(super) fn latency_ns(&self, mb_per_s: f64) -> f64 {
-        let (lines, demand) = (self.outstanding_lines.value, self.demand_lines_per_row.value);
-        latency_ns_of(f64::from(self.line_bytes.value), lines, demand, mb_per_s)
-    }
 }
 
 /// The latency at which so many outstanding lines, of which so many are waited for per row, make this triad.
@@ -93,6 +87,6 @@ mod tests {
         let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
         let stream = machine.stream.as_ref().expect("it streams");
         assert!((stream.mb_per_s(110.0, 0.0) - 8.0 * 64.0 / 110.0 * 1e3).abs() < 1e-9);
-        assert!((stream.latency_ns(stream.mb_per_s(123.4, 0.0)) - 123.4).abs() < 1e-9);
+        assert!((latency_ns_of(64.0, 8.0, 3.0, stream.mb_per_s(123.4, 0.0)) - 123.4).abs() < 1e-9);
     }
 }

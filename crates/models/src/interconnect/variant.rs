@@ -3,7 +3,7 @@
 use machine::Hertz;
 
 use super::description::SocketMachine;
-use super::graph::{Graph, LinkError};
+use super::graph::LinkError;
 use super::latency::Coherence;
 
 /// Changes to a machine; none by default.
@@ -13,8 +13,6 @@ pub struct Variant {
     pub add: Vec<[usize; 2]>,
     /// Links that are there.
     pub remove: Vec<[usize; 2]>,
-    /// Four sockets in a square: each without the link to the one across.
-    pub square: bool,
     /// A directory at each home, so that local reads ask nobody.
     pub snoop_filter: bool,
     /// Another clock of the cores.
@@ -36,9 +34,6 @@ pub enum VariantError {
     /// No way is left between some sockets.
     #[error("some sockets can no longer reach others; leave a link between them")]
     Disconnected,
-    /// A square of other than four.
-    #[error("a square has four sockets, this machine has {0}")]
-    NoSquare(usize),
     /// Nothing is known of reads that ask nobody.
     #[error("what a read takes that asks nobody is unknown for this machine; give dram_ns in its file")]
     FilterUnknown,
@@ -57,9 +52,6 @@ impl Variant {
     pub fn of(&self, machine: &SocketMachine) -> Result<SocketMachine, VariantError> {
         let mut changed = machine.clone();
         let mut graph = machine.graph();
-        if self.square {
-            graph = square(machine.sockets)?;
-        }
         for &[from, to] in &self.add {
             graph.check(from, to)?;
             if graph.is_linked(from, to) {
@@ -92,23 +84,13 @@ impl Variant {
 
     /// The changes in words.
     pub fn words(&self) -> Vec<String> {
-        let stated = [(self.square, "links in a square"), (self.snoop_filter, "a snoop filter")];
         let mut words: Vec<String> =
-            stated.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what.to_owned()).collect();
+            self.snoop_filter.then(|| "a snoop filter".to_owned()).into_iter().collect();
         words.extend(self.add.iter().map(|[from, to]| format!("a link {from}-{to} more")));
         words.extend(self.remove.iter().map(|[from, to]| format!("no link {from}-{to}")));
         words.extend(self.core_hz.map(|hertz| format!("cores at {} GHz", hertz.0 / 1e9)));
         words
     }
-}
-
-/// The ring 0-1-3-2, whose missing diagonals are 0-3 and 1-2 as on boards with two links per socket.
-fn square(sockets: usize) -> Result<Graph, VariantError> {
-    const SOCKETS: usize = 4;
-    if sockets != SOCKETS {
-        return Err(VariantError::NoSquare(sockets));
-    }
-    Ok(Graph::of_links(SOCKETS, &[[0, 1], [1, 3], [2, 3], [0, 2]])?)
 }
 
 #[cfg(test)]
@@ -128,16 +110,6 @@ mod tests {
         bare.dram_ns = None;
         let filter = Variant { snoop_filter: true, ..Variant::default() };
         assert_eq!(filter.of(&bare), Err(VariantError::FilterUnknown));
-        bare.sockets = 5;
-        assert_eq!(square(5), Err(VariantError::NoSquare(5)));
-    }
-
-    #[test]
-    fn a_square_is_the_board_without_the_link_between_its_middle_sockets() {
-        let machine: SocketMachine = crate::known("x6440-8380").expect("it comes with sidestep");
-        let links = |variant: Variant| variant.of(&machine).expect("possible").links.value;
-        let square = links(Variant { square: true, ..Variant::default() });
-        assert_eq!(square, links(Variant { remove: vec![[1, 2]], ..Variant::default() }));
         assert!(!Variant::default().is_change());
     }
 }

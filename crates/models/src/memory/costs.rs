@@ -36,6 +36,7 @@ impl Parameters {
 
 /// What one access costs on average, and where the time goes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimePerAccess {
     /// Taking the data where no level is slower than that.
     pub core_ns: f64,

@@ -22,6 +22,7 @@ const PLACES_MAX: u64 = 1 << 24;
 
 /// One cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CacheDescription {
     /// What it is called: L1.
@@ -42,6 +43,7 @@ pub struct CacheDescription {
 
 /// Translation buffers and the page walk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TranslationDescription {
     /// Bytes of a page.
@@ -66,6 +68,7 @@ pub struct TranslationDescription {
 
 /// The stream prefetcher.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchDescription {
     /// Outstanding lines at once while a stream runs.
@@ -78,6 +81,7 @@ pub struct PrefetchDescription {
 
 /// A workaround and what it does to page walks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkaroundDescription {
     /// What `--workaround` calls it.
@@ -107,6 +111,7 @@ pub struct Board {
 
 /// How a program goes through its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A chain of loads in rising order.
@@ -141,6 +146,7 @@ impl Unit {
 
 /// A program to predict, and on which board without and with the workaround.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// What it is called; no prediction depends on it.
@@ -173,6 +179,7 @@ impl Test {
 
 /// Published numbers of one test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The test that predicts them.
@@ -192,6 +199,7 @@ pub struct Published {
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MemoryMachine {
     /// What the command line calls it.

@@ -5,6 +5,7 @@ pub const LEVELS_MAX: usize = 4;
 
 /// When a cache takes a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
     /// On its way from below to the core.

@@ -13,7 +13,7 @@ const ACCESSES_MIN: u64 = 4096;
 
 impl Program {
     /// How it waits for its loads.
-    pub(super) fn waits(self) -> Waits {
+    pub fn waits(self) -> Waits {
         match self {
             Self::LinearChase | Self::RandomChase => Waits::ForEach,
             Self::Stream => Waits::ForNone,
@@ -58,7 +58,7 @@ pub fn trace(geometry: &Geometry, program: Program, block_bytes: Bytes, stride_b
 }
 
 /// The number of a test in its unit, from counts and costs.
-pub(super) fn value(test: &Test, time: &TimePerAccess) -> f64 {
+pub fn value(test: &Test, time: &TimePerAccess) -> f64 {
     match test.unit {
         Unit::Nanoseconds => time.total_ns(),
         // Bytes per nanosecond are 10^9 bytes per second.

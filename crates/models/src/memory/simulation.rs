@@ -1,12 +1,10 @@
-//! Everything `sidestep simulate` tells of a memory: tests with and without the workaround, curves, the surface, the fit.
+//! Everything `sidestep simulate` tells of a memory: tests with and without the workaround, curves, the surface.
 
 use machine::{Bytes, Hertz};
 use serde::Serialize;
 
-use super::alternatives::{Alternative, alternatives};
 use super::costs::{Costs, Parameters, TimePerAccess};
 use super::description::{Board, MemoryMachine, Program, Published, Test, Unit, Workaround};
-use super::fit::{Fit, Identification, Residual, Traces, data, fit, hold_out, identify};
 use super::prediction::{Outcome, predict, trace};
 use crate::published::missed_percent;
 
@@ -18,17 +16,6 @@ const BLOCK_STEPS: u32 = 26;
 const BLOCK_BYTES_MIN: u64 = 4096;
 /// Strides of the surface: 16 bytes to 8 KiB.
 const STRIDES: [u64; 10] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
-
-/// What to simulate beside the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scope {
-    /// Bandwidth against block size.
-    pub bandwidth: bool,
-    /// Latency over block size and stride.
-    pub surface: bool,
-    /// The fit, its alternatives and what they tell.
-    pub fit: bool,
-}
 
 /// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,8 +43,8 @@ pub struct Simulation {
     pub bandwidth: Vec<BandwidthPoint>,
     /// Latency over block size and stride, of a chain in rising order.
     pub surface: Vec<SurfaceCell>,
-    /// The fit.
-    pub fit: Option<FitReport>,
+    /// The machine, with every number and its source.
+    pub description: MemoryMachine,
 }
 
 /// A test without and with the workaround, and what was published of it.
@@ -148,22 +135,9 @@ pub struct SurfaceCell {
     pub level: String,
 }
 
-/// What the published numbers make of the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FitReport {
-    /// The best parameters and how near they come.
-    pub fit: Fit,
-    /// How well the numbers tell them.
-    pub identification: Identification,
-    /// Each number by a fit of the others.
-    pub held_out: Vec<Residual>,
-    /// Other choices where no document makes one.
-    pub alternatives: Vec<Alternative>,
-}
-
-/// Simulates a machine; what was published of it is joined after its predictions were made.
-pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
+/// Simulates a machine, which takes seconds more with bandwidth by block and latency by block and stride; what was published of it is
+/// joined after its predictions were made.
+pub fn simulate(machine: &MemoryMachine, with_curves: bool) -> Simulation {
     let board = machine.board.first();
     let mut rows: Vec<Row> = machine.test.iter().filter_map(|test| row(machine, test)).collect();
     join(&mut rows, &machine.published);
@@ -177,9 +151,9 @@ pub fn simulate(machine: &MemoryMachine, scope: Scope) -> Simulation {
         rows,
         strides: board.map_or_else(Vec::new, |board| strides(machine, board)),
         parameters: Parameters::of(machine),
-        bandwidth: board.filter(|_| scope.bandwidth).map_or_else(Vec::new, |board| bandwidth(machine, board)),
-        surface: board.filter(|_| scope.surface).map_or_else(Vec::new, |board| surface(machine, board)),
-        fit: if scope.fit { report(machine) } else { None },
+        bandwidth: board.filter(|_| with_curves).map_or_else(Vec::new, |board| bandwidth(machine, board)),
+        surface: board.filter(|_| with_curves).map_or_else(Vec::new, |board| surface(machine, board)),
+        description: machine.clone(),
     }
 }
 
@@ -310,15 +284,4 @@ fn surface(machine: &MemoryMachine, board: &Board) -> Vec<SurfaceCell> {
         }
     }
     cells
-}
-
-fn report(machine: &MemoryMachine) -> Option<FitReport> {
-    let (data, mut traces) = (data(machine), Traces::default());
-    let fit = fit(machine, &data, &mut traces)?;
-    Some(FitReport {
-        identification: identify(machine, &data, &fit, &mut traces),
-        held_out: hold_out(machine, &data, &mut traces),
-        alternatives: alternatives(machine, &data, &mut traces),
-        fit,
-    })
 }

@@ -1,16 +1,15 @@
 //! A machine ready for simulation: units by arithmetic, costs as tables.
 
-use super::description::{CLASSES, LevelDescription, SchedulingMachine};
+use super::description::SchedulingMachine;
 
 /// One level of units.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Level {
     pub(super) cpus: usize,
-    /// What one thread of a class (column) adds to the time of another's work (row); none where nothing is shared.
-    pub(super) crowding: Option<[[f64; CLASSES]; CLASSES]>,
+    /// What one thread more adds to the time of another's work; none where nothing is shared.
+    pub(super) crowding: Option<f64>,
     pub(super) shares_data: f64,
     pub(super) kernel_balances: bool,
-    pub(super) has_last_level_cache: bool,
 }
 
 impl Level {
@@ -52,14 +51,6 @@ pub struct Compiled {
     pub(super) coupled_cpus: usize,
 }
 
-impl SchedulingMachine {
-    /// The largest level below the whole machine whose units hold data that their CPUs share: where partners are in reach of each
-    /// other or not. None where they are so anywhere or nowhere.
-    pub fn sharing_level(&self) -> Option<&LevelDescription> {
-        Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
-    }
-}
-
 impl Compiled {
     /// Of a machine as described; `patient` waits longer before units park.
     pub fn new(machine: &SchedulingMachine, patient: bool) -> Self {
@@ -69,13 +60,9 @@ impl Compiled {
             .iter()
             .map(|level| Level {
                 cpus: level.cpus.value,
-                crowding: level.speed_of_two.as_ref().map(|speeds| {
-                    let adds = |own, beside| 1.0 / speeds.value.of(own, beside) - 1.0;
-                    std::array::from_fn(|own| std::array::from_fn(|beside| adds(own, beside)))
-                }),
+                crowding: level.speed_of_two.as_ref().map(|speed| 1.0 / speed.value - 1.0),
                 shares_data: level.shares_data.as_ref().map_or(0.0, |share| share.value),
                 kernel_balances: level.kernel_balances.as_ref().is_some_and(|balances| balances.value),
-                has_last_level_cache: level.has_last_level_cache(),
             })
             .collect();
         let cpus_of = |name: &str| machine.level_of(name).map_or(1, |level| machine.level[level].cpus.value);

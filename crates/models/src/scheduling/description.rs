@@ -19,46 +19,6 @@ const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
 pub(super) const SPEED_MIN: f64 = 0.01;
 
-machine::named! {
-    /// What a burst of work keeps busy.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Class {
-        /// Integer units of the core.
-        Integer = "integer",
-        /// Floating point and SIMD.
-        Floating = "floating",
-        /// Fetch and decode: much code.
-        FrontEnd = "front-end",
-        /// Caches and memory.
-        Memory = "memory",
-    }
-}
-
-/// How many classes there are.
-pub const CLASSES: usize = 4;
-
-/// Speed of a thread beside one other in the same unit; alone it is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Speeds {
-    /// The same for all.
-    Same(f64),
-    /// By class: a row for the thread's own, a column for the other's, in the order of [`Class`].
-    ByClass([[f64; CLASSES]; CLASSES]),
-}
-
-impl Speeds {
-    /// The speed of one class beside another.
-    pub fn of(self, own: usize, beside: usize) -> f64 {
-        match self {
-            Self::Same(speed) => speed,
-            Self::ByClass(speeds) => speeds[own][beside],
-        }
-    }
-}
-
 /// Units of equal size, such as modules or CPUs that share a cache. Their CPUs are numbered one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -68,21 +28,12 @@ pub struct LevelDescription {
     pub name: String,
     /// CPUs in a unit of it.
     pub cpus: Sourced<usize>,
-    /// What two threads in one unit do to each other; nothing if absent.
-    pub speed_of_two: Option<Sourced<Speeds>>,
+    /// Speed of a thread beside one other in the same unit, where it is 1 alone; nothing is lost if absent.
+    pub speed_of_two: Option<Sourced<f64>>,
     /// How much of the gain of shared data is had by sharing a unit of this level, from 0 to 1; none if absent.
     pub shares_data: Option<Sourced<f64>>,
     /// True if the kernel balances over units of this level; false if absent.
     pub kernel_balances: Option<Sourced<bool>>,
-    /// True if a unit has a last-level cache of its own; false if absent. Where no level has it, one serves the whole machine.
-    pub last_level_cache: Option<Sourced<bool>>,
-}
-
-impl LevelDescription {
-    /// True if a unit has a last-level cache of its own.
-    pub fn has_last_level_cache(&self) -> bool {
-        self.last_level_cache.as_ref().is_some_and(|has| has.value)
-    }
 }
 
 /// How the clock depends on how much is awake.
@@ -116,60 +67,30 @@ pub struct IdleDescription {
     pub asleep: bool,
 }
 
-/// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// The first idle CPU in the order of their numbers.
-    InOrder,
-    /// Any idle CPU.
-    Random,
-    /// The first idle CPU of the emptiest smallest unit: the first hotfix.
-    ModulesFirst,
-    /// The same with units that park later: both hotfixes.
-    ModulesFirstPatient,
-    /// An idle CPU of the fullest unit, so that others sleep.
-    Pack,
-    /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
-    KernelLike,
-    /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
-    /// scheduling. Where one such cache serves all CPUs it is the same.
-    ProcessGrouping,
-    /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
-    DataAware,
-    /// Each thread on the CPU that a plan gives it, whatever else is idle: no policy of a scheduler, but what pinning does.
-    Pinned,
+machine::named! {
+    /// A policy of placement. None leaves a CPU idle while a thread waits for one.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Policy {
+        /// The first idle CPU in the order of their numbers.
+        InOrder = "in-order",
+        /// Any idle CPU.
+        Random = "random",
+        /// The first idle CPU of the emptiest smallest unit: the first hotfix.
+        ModulesFirst = "modules-first",
+        /// The same with units that park later: both hotfixes.
+        ModulesFirstPatient = "modules-first-patient",
+        /// An idle CPU of the fullest unit, so that others sleep.
+        Pack = "pack",
+        /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
+        KernelLike = "kernel-like",
+        /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
+        DataAware = "data-aware",
+    }
 }
 
 impl Policy {
-    /// All that a scheduler may have.
-    pub const ALL: [Self; 8] = [
-        Self::InOrder,
-        Self::Random,
-        Self::ModulesFirst,
-        Self::ModulesFirstPatient,
-        Self::Pack,
-        Self::KernelLike,
-        Self::ProcessGrouping,
-        Self::DataAware,
-    ];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InOrder => "in-order",
-            Self::Random => "random",
-            Self::ModulesFirst => "modules-first",
-            Self::ModulesFirstPatient => "modules-first-patient",
-            Self::Pack => "pack",
-            Self::KernelLike => "kernel-like",
-            Self::ProcessGrouping => "process-grouping",
-            Self::DataAware => "data-aware",
-            Self::Pinned => "pinned",
-        }
-    }
-
     /// True if units park later under it.
     pub fn is_patient(self) -> bool {
         self == Self::ModulesFirstPatient
@@ -232,80 +153,9 @@ impl SchedulingMachine {
         self.level.iter().position(|level| level.name == name)
     }
 
-    /// The level whose units have a last-level cache each; none where one cache serves all CPUs.
-    pub fn last_level(&self) -> Option<&LevelDescription> {
-        let is_meant =
-            |level: &&LevelDescription| level.has_last_level_cache() && level.cpus.value < self.cpus.value;
-        self.level.iter().find(is_meant)
-    }
-
     /// True if units fall asleep, so that fewer than all may be awake.
     pub fn sleeps(&self) -> bool {
         self.idle.iter().any(|idle| idle.asleep)
-    }
-
-    /// True if the clock depends on how much is awake.
-    pub fn has_turbo(&self) -> bool {
-        self.clock.hz_by_awake.value.windows(2).any(|two| two[0] != two[1])
-    }
-
-    /// The same machine with one clock, that of all units awake.
-    #[must_use]
-    pub fn without_turbo(&self) -> Self {
-        let mut machine = self.clone();
-        let clocks = &mut machine.clock.hz_by_awake.value;
-        clocks.drain(..clocks.len() - 1);
-        machine
-    }
-
-    /// Every number of the machine with the name of its place and its source.
-    pub fn numbers(&self) -> Vec<(String, String, &str)> {
-        let clocks: Vec<String> =
-            self.clock.hz_by_awake.value.iter().map(|hz| format!("{} GHz", hz.0 / 1e9)).collect();
-        let mut rows = vec![
-            ("cpus".to_owned(), self.cpus.value.to_string(), self.cpus.source.as_str()),
-            ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
-            ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
-        ];
-        rows.extend(
-            self.hot_ns.as_ref().map(|ns| ("hot_ns".to_owned(), ns.value.to_string(), ns.source.as_str())),
-        );
-        for level in &self.level {
-            let optional = [
-                row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
-                row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
-                row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
-                row(&level.name, "last_level_cache", level.last_level_cache.as_ref(), bool::to_string),
-            ];
-            rows.extend(row(&level.name, "cpus", Some(&level.cpus), usize::to_string));
-            rows.extend(optional.into_iter().flatten());
-        }
-        for idle in &self.idle {
-            let patient = row(&idle.name, "patient_after_ns", idle.patient_after_ns.as_ref(), f64::to_string);
-            rows.extend(row(&idle.name, "after_ns", Some(&idle.after_ns), f64::to_string));
-            rows.extend(patient);
-            rows.extend(row(&idle.name, "exit_ns", Some(&idle.exit_ns), f64::to_string));
-        }
-        rows
-    }
-}
-
-fn row<'a, T>(
-    place: &str,
-    key: &str,
-    number: Option<&'a Sourced<T>>,
-    text: impl Fn(&T) -> String,
-) -> Option<(String, String, &'a str)> {
-    number.map(|number| (format!("{place}.{key}"), text(&number.value), number.source.as_str()))
-}
-
-fn said(speeds: Speeds) -> String {
-    match speeds {
-        Speeds::Same(speed) => format!("{speed:.4}"),
-        Speeds::ByClass(table) => {
-            let row = |row: &[f64; CLASSES]| row.map(|speed| format!("{speed:.2}")).join(" ");
-            table.each_ref().map(row).join(", ")
-        }
     }
 }
 
@@ -318,7 +168,7 @@ impl MachineFile for SchedulingMachine {
 
     fn possible(&self) -> Possible {
         possible_shape(self)?;
-        self.level.iter().try_for_each(|level| possible_level(self, level))?;
+        self.level.iter().try_for_each(possible_level)?;
         possible_times(self)?;
         self.idle.iter().try_for_each(|idle| possible_idle(self, idle))?;
         self.published.iter().try_for_each(possible_publication)
@@ -348,21 +198,14 @@ fn possible_shape(machine: &SchedulingMachine) -> Possible {
     Ok(())
 }
 
-fn possible_level(machine: &SchedulingMachine, level: &LevelDescription) -> Possible {
+fn possible_level(level: &LevelDescription) -> Possible {
     let key = |name: &str| format!("level {}, {name}", level.name);
-    if let Some(speeds) = &level.speed_of_two {
-        for (own, beside) in (0..CLASSES).flat_map(|own| (0..CLASSES).map(move |beside| (own, beside))) {
-            within(key("speed_of_two"), speeds.value.of(own, beside), SPEED_MIN..=1.0)?;
-        }
-    }
-    within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)?;
-    let first = machine.level.iter().find(|other| other.has_last_level_cache());
-    if let Some(first) = first.filter(|_| level.has_last_level_cache()) {
-        require(first.name == level.name, key("last_level_cache"), || {
-            format!("is true, as it is of level {}; give it to one level", first.name)
-        })?;
-    }
-    Ok(())
+    within(
+        key("speed_of_two"),
+        level.speed_of_two.as_ref().map_or(1.0, |speed| speed.value),
+        SPEED_MIN..=1.0,
+    )?;
+    within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)
 }
 
 /// Holds that the machine has a level of this name.
@@ -424,22 +267,13 @@ mod tests {
             ("cpus = { value = 2", "cpus = { value = 3", "level module"),
             ("name = \"l3\"", "name = \"module\"", "stands twice"),
             ("value = 0.8,", "value = 1.8,", "level module, speed_of_two"),
-            (
-                "value = 0.8,",
-                "value = [[1.0, 1.0, 1.0, nan], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],",
-                "nan stands for no quantity",
-            ),
+            ("value = 0.8,", "value = nan,", "nan stands for no quantity"),
             ("[4.2e9, 4.2e9", "[4.2, 4.2e9", "clock.hz_by_awake"),
             ("level = \"module\"\nhz", "level = \"die\"\nhz", "clock.level"),
             ("value = 2e7,", "value = 9e4,", "slice_ns is 90000; give 100000 to"),
             ("kind = \"scheduling\"", "kind = \"x\"", "kind"),
             ("gain_percent = [0, 0]", "gain_percent = [1, 0]", "published"),
             ("asleep = true", "asleep = true\nexit_us = 1", "line"),
-            (
-                "shares_data =",
-                "last_level_cache = { value = true, source = \"\" }\nshares_data =",
-                "level l3, last_level_cache",
-            ),
         ];
         are_refused::<SchedulingMachine>("fx-8150", &changes);
     }

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use stats::Random;
 
 use super::compiled::Compiled;
-use super::description::{CLASSES, Policy};
+use super::description::Policy;
 use super::load::{Load, Step};
 use super::policy::{self, View};
 
@@ -63,7 +63,6 @@ enum Rest {
 pub(super) struct ThreadState {
     /// Index of the step it is at.
     step: usize,
-    pub(super) class: usize,
     pub(super) remaining_cycles: f64,
     work_cycles: f64,
     rest: Rest,
@@ -137,8 +136,8 @@ pub struct Engine<'a> {
     pub(super) next_ns: Vec<f64>,
     assigned: Vec<u16>,
     idle_since_ns: Vec<f64>,
-    /// Running threads by class in each unit of each level.
-    pub(super) present: Vec<Vec<[u16; CLASSES]>>,
+    /// Running threads in each unit of each level.
+    pub(super) present: Vec<Vec<u16>>,
     /// Threads on each unit of the clock's level, whether it is awake, and how often its last thread left.
     unit_threads: Vec<u16>,
     unit_awake: Vec<bool>,
@@ -176,7 +175,6 @@ impl<'a> Engine<'a> {
         };
         let thread = |index: usize| ThreadState {
             step: 0,
-            class: 0,
             remaining_cycles: 0.0,
             work_cycles: 0.0,
             rest: Rest::No,
@@ -197,11 +195,7 @@ impl<'a> Engine<'a> {
             next_ns: vec![f64::INFINITY; machine.cpus],
             assigned: vec![0; machine.cpus],
             idle_since_ns: vec![f64::NEG_INFINITY; machine.cpus],
-            present: machine
-                .levels
-                .iter()
-                .map(|level| vec![[0; CLASSES]; machine.cpus / level.cpus])
-                .collect(),
+            present: machine.levels.iter().map(|level| vec![0; machine.cpus / level.cpus]).collect(),
             unit_threads: vec![0; units],
             unit_awake: vec![!begins_asleep; units],
             unit_departures: vec![0; units],
@@ -306,10 +300,9 @@ impl<'a> Engine<'a> {
             let state = &mut self.threads[thread];
             state.step = step;
             match self.load.threads[thread].steps[step] {
-                Step::Compute(class, length) => {
+                Step::Compute(length) => {
                     state.remaining_cycles = length.draw(&mut state.random);
-                    let before = std::mem::replace(&mut state.class, class as usize);
-                    self.compute(thread, before);
+                    self.compute(thread);
                     break;
                 }
                 Step::Sleep(length) => {
@@ -341,13 +334,9 @@ impl<'a> Engine<'a> {
     }
 
     /// The thread has work: it stays on its CPU if it is on one.
-    fn compute(&mut self, thread: usize, class_before: usize) {
+    fn compute(&mut self, thread: usize) {
         match self.threads[thread].cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)) {
-            Some(cpu) => {
-                self.count(cpu, class_before, false);
-                self.count(cpu, self.threads[thread].class, true);
-                self.touch(cpu);
-            }
+            Some(cpu) => self.touch(cpu),
             None => self.dispatch(thread),
         }
     }
@@ -382,20 +371,11 @@ impl<'a> Engine<'a> {
     }
 
     fn choose(&mut self, thread: usize) -> usize {
-        let process = self.load.threads[thread].process;
-        let (mut process_cpus, mut process_threads) = (Vec::new(), 0);
-        if self.policy == Policy::ProcessGrouping {
-            let members = self.load.threads.iter().enumerate().filter(|(_, other)| other.process == process);
-            let others = members.inspect(|_| process_threads += 1).filter(|(index, _)| *index != thread);
-            process_cpus = others.filter_map(|(index, _)| self.threads[index].cpu).collect();
-        }
         let view = View {
             machine: self.machine,
             assigned: &self.assigned,
             idle_since_ns: &self.idle_since_ns,
             previous: self.threads[thread].cpu,
-            process_cpus: &process_cpus,
-            process_threads,
             planned: self.plan.get(thread).copied(),
         };
         policy::choose(self.policy, &view, &mut self.random)
@@ -431,14 +411,14 @@ impl<'a> Engine<'a> {
         state.settled_ns = self.now_ns;
         state.slice_end_ns =
             if state.queue.is_empty() { f64::INFINITY } else { self.now_ns + self.machine.slice_ns };
-        self.count(cpu, self.threads[thread].class, true);
+        self.count(cpu, true);
         self.touch(cpu);
     }
 
     /// Takes the running thread off, its work being settled.
     fn leave(&mut self, cpu: usize) {
-        if let Some(thread) = self.cpus[cpu].running.take() {
-            self.count(cpu, self.threads[thread].class, false);
+        if self.cpus[cpu].running.take().is_some() {
+            self.count(cpu, false);
         }
         self.next_ns[cpu] = f64::INFINITY;
         self.touch(cpu);
@@ -486,7 +466,7 @@ impl<'a> Engine<'a> {
         let may_move = |other: usize| {
             let first = self.cpus[other].queue.front();
             let is_cold = |thread: &usize| self.now_ns - self.threads[*thread].left_ns >= self.machine.hot_ns;
-            self.policy != Policy::Pinned && first.is_some_and(is_cold)
+            first.is_some_and(is_cold)
         };
         if !self.cpus[cpu].queue.is_empty() {
             return cpu;
@@ -514,9 +494,9 @@ impl<'a> Engine<'a> {
         self.awake_settled_ns = self.now_ns;
     }
 
-    fn count(&mut self, cpu: usize, class: usize, comes: bool) {
+    fn count(&mut self, cpu: usize, comes: bool) {
         for (level, units) in self.machine.levels.iter().zip(&mut self.present) {
-            let present = &mut units[level.unit(cpu)][class];
+            let present = &mut units[level.unit(cpu)];
             if comes { *present += 1 } else { *present -= 1 }
         }
     }

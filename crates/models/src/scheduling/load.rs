@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Random;
 
-use super::description::{Class, Policy};
+use super::description::Policy;
 
 /// A length in nanoseconds or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -31,8 +31,8 @@ impl Length {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Work of a class, in cycles of a CPU that nobody disturbs.
-    Compute(Class, Length),
+    /// Work, in cycles of a CPU that nobody disturbs.
+    Compute(Length),
     /// Off the CPU, in nanoseconds.
     Sleep(Length),
     /// Wakes the thread of that index.
@@ -56,8 +56,6 @@ pub struct Thread {
     pub steps: Vec<Step>,
     /// The set that it shares with others, if any.
     pub shared_set: Option<usize>,
-    /// The process that it belongs to.
-    pub process: usize,
 }
 
 /// All threads and what they share. They start at once, in the order of their numbers.
@@ -105,33 +103,26 @@ const PAUSE_NS: f64 = 1e6;
 const HANDOVER_CYCLES: f64 = 2e4;
 
 impl Pattern {
-    /// That many threads of one class; threads 0 and 1, 2 and 3 and so on share data that make each faster by `sharing`. A last thread without a
+    /// That many threads; threads 0 and 1, 2 and 3 and so on share data that make each faster by `sharing`. A last thread without a
     /// partner computes alone.
-    pub fn load(self, threads: usize, class: Class, sharing: f64) -> Load {
+    pub fn load(self, threads: usize, sharing: f64) -> Load {
         let of = |index: usize| {
             let partner = index ^ 1;
             let steps = match self {
                 Self::Bursts => {
-                    vec![
-                        Step::Compute(class, Length::Random(BURST_CYCLES)),
-                        Step::Sleep(Length::Random(PAUSE_NS)),
-                    ]
+                    vec![Step::Compute(Length::Random(BURST_CYCLES)), Step::Sleep(Length::Random(PAUSE_NS))]
                 }
                 Self::Pairs if partner < threads => {
-                    let work = Step::Compute(class, Length::Random(HANDOVER_CYCLES));
+                    let work = Step::Compute(Length::Random(HANDOVER_CYCLES));
                     if index < partner {
                         vec![work, Step::Wake(partner), Step::Wait]
                     } else {
                         vec![Step::Wait, work, Step::Wake(partner)]
                     }
                 }
-                Self::Copies | Self::Pairs => vec![Step::Compute(class, Length::Endless)],
+                Self::Copies | Self::Pairs => vec![Step::Compute(Length::Endless)],
             };
-            Thread {
-                steps,
-                shared_set: (sharing > 0.0 && partner < threads).then_some(index / 2),
-                process: index / 2,
-            }
+            Thread { steps, shared_set: (sharing > 0.0 && partner < threads).then_some(index / 2) }
         };
         Load {
             threads: (0..threads).map(of).collect(),
@@ -151,9 +142,8 @@ pub struct Scenario {
     pub pattern: Pattern,
     /// Fewest and most threads.
     pub threads: [usize; 2],
-    /// What a thread gains from data that it shares with its partner, as a share of its speed. With two numbers only the
-    /// break-even between them is asked for.
-    pub sharing: [f64; 2],
+    /// What a thread gains from data that it shares with its partner, as a share of its speed.
+    pub sharing: f64,
     /// Of all that is drawn.
     pub seed: u64,
 }
@@ -163,6 +153,6 @@ impl Scenario {
     pub(super) fn is_as_published(&self) -> bool {
         [Policy::ModulesFirst, Policy::ModulesFirstPatient].contains(&self.policy)
             && self.pattern == Pattern::Copies
-            && self.sharing[1] <= 0.0
+            && self.sharing <= 0.0
     }
 }

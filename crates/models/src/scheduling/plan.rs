@@ -52,7 +52,7 @@ impl Seating<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::description::{Class, SchedulingMachine};
+    use super::super::description::SchedulingMachine;
     use super::super::load::Pattern;
     use super::*;
 
@@ -67,7 +67,7 @@ mod tests {
         {
             let machine = Compiled::new(&known(name), false);
             for threads in [2, 3, 4, 7, 8, 9, 16, 31] {
-                let load = Pattern::Copies.load(threads, Class::Integer, 0.1);
+                let load = Pattern::Copies.load(threads, 0.1);
                 let [packed, spread] =
                     [threads / 2, 0].map(|together| planned(&machine, &load, level, together));
                 for pair in packed.chunks_exact(2) {
@@ -98,7 +98,7 @@ mod tests {
         machine.level[0].cpus.value = 3;
         let machine = Compiled::new(&machine, false);
         // Eight units of three hold eight pairs; each of the eight CPUs that are left is in another unit.
-        let load = Pattern::Copies.load(24, Class::Integer, 0.1);
+        let load = Pattern::Copies.load(24, 0.1);
         let mut plan = planned(&machine, &load, 0, 12);
         assert!(plan[..16].chunks_exact(2).all(|pair| pair[0] / 3 == pair[1] / 3), "{plan:?}");
         plan.sort_unstable();

@@ -14,10 +14,6 @@ pub(super) struct View<'a> {
     pub(super) idle_since_ns: &'a [f64],
     /// The CPU that the thread ran on; none at its start.
     pub(super) previous: Option<usize>,
-    /// CPUs of the threads of its process that have started, itself excluded.
-    pub(super) process_cpus: &'a [usize],
-    /// Threads of its process, itself included, started or not.
-    pub(super) process_threads: usize,
     /// Where a plan for all threads wants it.
     pub(super) planned: Option<usize>,
 }
@@ -51,13 +47,11 @@ pub(super) fn choose(policy: Policy, view: &View<'_>, random: &mut Random) -> us
         }
         Policy::ModulesFirst | Policy::ModulesFirstPatient => view.idle().min_by_key(|cpu| around(*cpu)),
         Policy::Pack => view.idle().min_by_key(|cpu| std::cmp::Reverse(around(*cpu))),
-        Policy::KernelLike => kernel_like(view, 0..view.machine.cpus),
-        Policy::ProcessGrouping => process_grouping(view),
+        Policy::KernelLike => kernel_like(view),
         Policy::DataAware => view
             .planned
             .filter(|cpu| view.is_idle(*cpu))
             .or_else(|| view.idle().min_by_key(|cpu| around(*cpu))),
-        Policy::Pinned => view.planned,
     };
     idle.unwrap_or_else(|| least_loaded(policy, view, random))
 }
@@ -72,9 +66,7 @@ fn least_loaded(policy: Policy, view: &View<'_>, random: &mut Random) -> usize {
             let count = candidates().count();
             candidates().nth(random.below(count))
         }
-        Policy::KernelLike | Policy::ProcessGrouping | Policy::DataAware => {
-            preferred.or_else(|| candidates().next())
-        }
+        Policy::KernelLike | Policy::DataAware => preferred.or_else(|| candidates().next()),
         _ => candidates().next(),
     };
     found.unwrap_or(0)
@@ -85,18 +77,18 @@ fn least_loaded(policy: Policy, view: &View<'_>, random: &mut Random) -> usize {
 ///
 /// Source: Linux, kernel/sched/fair.c, `select_idle_sibling`, `find_idlest_group`, and for the CPU commit 83a0a96a5f26 ("if multiple CPUs
 /// are idle"). Per-CPU depths of sleep are left out of the choice.
-fn kernel_like(view: &View<'_>, within: std::ops::Range<usize>) -> Option<usize> {
+fn kernel_like(view: &View<'_>) -> Option<usize> {
     let levels = || view.machine.levels.iter().filter(|level| level.kernel_balances);
-    if let Some(previous) = view.previous.filter(|cpu| within.contains(cpu)) {
+    if let Some(previous) = view.previous {
         if view.is_idle(previous) {
             return Some(previous);
         }
-        let next = |offset: usize| within.start + (previous - within.start + offset) % within.len();
-        let scan = || (1..within.len()).map(next).filter(|cpu| view.is_idle(*cpu));
+        let next = |offset: usize| (previous + offset) % view.machine.cpus;
+        let scan = || (1..view.machine.cpus).map(next).filter(|cpu| view.is_idle(*cpu));
         let whole = levels().next().and_then(|level| scan().find(|cpu| view.load(level.around(*cpu)) == 0));
         return whole.or_else(|| scan().next());
     }
-    let mut chosen = within;
+    let mut chosen = 0..view.machine.cpus;
     let mut sizes: Vec<usize> = levels().map(|level| level.cpus).collect();
     sizes.reverse();
     for size in sizes {
@@ -108,25 +100,4 @@ fn kernel_like(view: &View<'_>, within: std::ops::Range<usize>) -> Option<usize>
     }
     let idle = chosen.filter(|cpu| view.is_idle(*cpu));
     idle.reduce(|best, cpu| if view.idle_since_ns[cpu] > view.idle_since_ns[best] { cpu } else { best })
-}
-
-/// Kernel-like among the CPUs of the last-level cache that most of the process is at, as long as all its threads fit there.
-///
-/// Source: Linux, cache-aware load balancing (CONFIG_SCHED_CACHE, commit df0d98475954): it groups by process, at the last-level
-/// cache and nowhere below.
-fn process_grouping(view: &View<'_>) -> Option<usize> {
-    let everywhere = 0..view.machine.cpus;
-    // Of one cache for the whole machine there is nothing to choose.
-    let several = |level: &&Level| level.has_last_level_cache && level.cpus < view.machine.cpus;
-    let last = view.machine.levels.iter().find(several).filter(|level| view.process_threads <= level.cpus);
-    let Some(level) = last else { return kernel_like(view, everywhere) };
-    let mut members = vec![0_usize; view.machine.cpus / level.cpus];
-    for cpu in view.process_cpus {
-        members[level.unit(*cpu)] += 1;
-    }
-    let most = members.iter().copied().max().filter(|most| *most > 0);
-    let preferred = most.and_then(|most| members.iter().position(|count| *count == most));
-    preferred
-        .and_then(|unit| kernel_like(view, unit * level.cpus..(unit + 1) * level.cpus))
-        .or_else(|| kernel_like(view, everywhere))
 }

@@ -3,9 +3,8 @@
 use serde::Serialize;
 use stats::Interval;
 
-use super::break_even::{Packing, packing};
 use super::compiled::Compiled;
-use super::description::{Class, Policy, PublishedGain, SchedulingMachine};
+use super::description::{Policy, PublishedGain, SchedulingMachine};
 use super::load::Scenario;
 use super::throughput::{Gain, Throughput, gain, throughput};
 
@@ -69,26 +68,20 @@ pub struct SchedulingSimulation {
     pub machine: SchedulingMachine,
     /// What ran.
     pub scenario: Scenario,
-    /// One per number of threads; none where only a break-even was asked for.
+    /// One per number of threads.
     pub rows: Vec<GainRow>,
-    /// Where packing threads that share data beats spreading them, where that was asked for and there is a level to pack them at.
-    pub packing: Option<Packing>,
     /// What was published, joined after the rows were made.
     pub published: Vec<JoinedNumber>,
 }
 
 /// Runs the scenario for each number of threads.
 pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSimulation {
-    let [low, high] = scenario.sharing;
-    let only_break_even = low < high;
     let counts = scenario.threads[0]..=scenario.threads[1];
     let machines = [false, true].map(|patient| Compiled::new(machine, patient));
-    let rows: Vec<GainRow> =
-        counts.filter(|_| !only_break_even).map(|threads| row(&machines, scenario, threads)).collect();
+    let rows: Vec<GainRow> = counts.map(|threads| row(&machines, scenario, threads)).collect();
     SchedulingSimulation {
         schema: SCHEMA,
         scenario,
-        packing: if only_break_even { packing(machine, scenario) } else { None },
         published: if scenario.is_as_published() { join(&machine.published, &rows) } else { Vec::new() },
         rows,
         machine: machine.clone(),
@@ -97,7 +90,7 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
 
 /// One number of threads; the second machine is the one that parks later.
 fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow {
-    let load = scenario.pattern.load(threads, Class::Integer, scenario.sharing[0]);
+    let load = scenario.pattern.load(threads, scenario.sharing);
     let policy = scenario.policy;
     let of = |policy: Policy| {
         throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)
@@ -122,9 +115,6 @@ fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow 
 
 /// Puts what was published beside the rows.
 fn join(published: &[PublishedGain], rows: &[GainRow]) -> Vec<JoinedNumber> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
     let one = |published: &PublishedGain| {
         let gains = || rows.iter().filter_map(|row| row.gain_over_percent(published.over));
         let at_count = rows.iter().find(|row| Some(row.threads) == published.threads);

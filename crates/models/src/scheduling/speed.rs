@@ -3,7 +3,6 @@
 //! Speed = clock x product over levels of 1 / (1 + sum over the other threads in the unit of what each adds) x 1 / (1 +
 //! (slowdown - 1) x share of the data that do not fit) x (1 + gain of sharing x share of partners in reach).
 
-use super::description::CLASSES;
 use super::engine::Engine;
 
 impl Engine<'_> {
@@ -47,19 +46,15 @@ impl Engine<'_> {
 
     /// Cycles per nanosecond of a thread that runs on a CPU, and whether another runs in its smallest unit.
     pub(super) fn speed(&self, cpu: usize, thread: usize) -> (f64, bool) {
-        let class = self.threads[thread].class;
         let mut speed = self.machine.ghz(self.awake);
         let mut is_sharing = false;
         for (index, (level, units)) in self.machine.levels.iter().zip(&self.present).enumerate() {
             let present = units[level.unit(cpu)];
             if index == 0 {
-                is_sharing = present.iter().sum::<u16>() > 1;
+                is_sharing = present > 1;
             }
-            if let Some(crowding) = &level.crowding {
-                let others = (0..CLASSES).map(|other| present[other] - u16::from(other == class));
-                let added: f64 =
-                    others.zip(crowding[class]).map(|(count, adds)| f64::from(count) * adds).sum();
-                speed /= 1.0 + added;
+            if let Some(added) = level.crowding {
+                speed /= 1.0 + f64::from(present - 1) * added;
             }
         }
         (speed * (1.0 + self.sharing(cpu, thread)), is_sharing)
@@ -84,7 +79,7 @@ impl Engine<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::compiled::Compiled;
-    use super::super::description::{Class, Policy, SchedulingMachine};
+    use super::super::description::{Policy, SchedulingMachine};
     use super::super::load::Pattern;
     use super::*;
 
@@ -99,7 +94,7 @@ mod tests {
                 (Pattern::Bursts, Policy::Pack),
             ] {
                 // More than the CPUs of the smallest machine, so that some wait.
-                let load = pattern.load(11, Class::Integer, 0.3);
+                let load = pattern.load(11, 0.3);
                 let mut engine = Engine::new(&machine, &load, policy, &[], 1);
                 for step in 1..200 {
                     engine.run_until(f64::from(step) * 1e5);

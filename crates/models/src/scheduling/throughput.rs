@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::{Interval, Random};
 
 use super::compiled::Compiled;
-use super::description::{Class, Policy};
+use super::description::Policy;
 use super::engine::{Engine, Totals};
 use super::load::{Length, Load, Step};
 use super::plan::planned;
@@ -70,23 +70,12 @@ impl Gain {
 /// Runs a load until its throughput is known.
 pub fn throughput(machine: &Compiled, load: &Load, policy: Policy, seed: u64) -> Throughput {
     let plan = if policy == Policy::DataAware { plan(machine, load) } else { Vec::new() };
-    throughput_of_plan(machine, load, policy, &plan, seed)
-}
-
-/// The same with a CPU for each thread, or none.
-pub(super) fn throughput_of_plan(
-    machine: &Compiled,
-    load: &Load,
-    policy: Policy,
-    plan: &[usize],
-    seed: u64,
-) -> Throughput {
     let mut sums = Totals::default();
     let (mut runs, mut mean, mut squares) = (0_usize, 0.0, 0.0);
     loop {
         for _ in 0..LOT {
             let seed = Random::for_stream(seed, runs as u64).next_u64();
-            let found = run(machine, load, policy, plan, seed);
+            let found = run(machine, load, policy, &plan, seed);
             let cycles_per_ns = found.work_cycles / COUNTED_NS;
             runs += 1;
             // Welford's update: runs that are alike leave exactly no variance.
@@ -171,11 +160,7 @@ fn plan(machine: &Compiled, load: &Load) -> Vec<usize> {
 fn always_computing(load: &Load) -> Load {
     let mut load = load.clone();
     for thread in &mut load.threads {
-        let class = thread.steps.iter().find_map(|step| match step {
-            Step::Compute(class, _) => Some(*class),
-            _ => None,
-        });
-        thread.steps = vec![Step::Compute(class.unwrap_or(Class::Integer), Length::Endless)];
+        thread.steps = vec![Step::Compute(Length::Endless)];
     }
     load
 }

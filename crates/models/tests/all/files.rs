@@ -1,6 +1,6 @@
 //! Machine files that come with sidestep are possible; those that are wrong are refused with the file, the place and what to do.
 
-use models::interconnect::{ClusterMachine, SocketMachine};
+use models::interconnect::SocketMachine;
 use models::memory::MemoryMachine;
 use models::scheduling::SchedulingMachine;
 use models::tsc::TscMachine;
@@ -62,12 +62,7 @@ fn the_machines_that_come_with_sidestep_are_possible_and_of_the_kind_that_they_s
     for known in KNOWN_MACHINES {
         let name = match MachineKind::of(known.text) {
             MachineKind::Memory => models::known::<MemoryMachine>(known.name).map(|machine| machine.name),
-            MachineKind::Sockets => models::known::<SocketMachine>(known.name).map(|machine| {
-                let is_known = |name: &String| models::known::<SocketMachine>(name).is_some();
-                assert!(machine.siblings.iter().all(is_known), "{}", known.name);
-                machine.name
-            }),
-            MachineKind::Clusters => models::known::<ClusterMachine>(known.name).map(|machine| machine.name),
+            MachineKind::Sockets => models::known::<SocketMachine>(known.name).map(|machine| machine.name),
             MachineKind::Counters => models::known::<TscMachine>(known.name).map(|machine| machine.name),
             MachineKind::Threads => {
                 models::known::<SchedulingMachine>(known.name).map(|machine| machine.name)
@@ -82,7 +77,6 @@ fn read(text: &str) {
     let _ = MachineKind::of(text);
     let _ = parse(text, "f.toml");
     let _ = models::parse::<SocketMachine>(text, "f.toml");
-    let _ = models::parse::<ClusterMachine>(text, "f.toml");
     let _ = models::parse::<TscMachine>(text, "f.toml");
     let _ = models::parse::<SchedulingMachine>(text, "f.toml");
 }

@@ -183,6 +183,24 @@ fn clusters_of_a_package_are_distinguished_from_links() {
     assert!(found.max_percent < 3.0, "{found:?}");
 }
 
+/// Columns and rows, or rows and columns, and what a step costs, as METHODOLOGY has it.
+#[test]
+fn a_published_matrix_of_clusters_is_met_by_a_mesh() {
+    let text = include_str!("../../../../tests/cli/matrices/spr-snc4.csv");
+    let read = models::interconnect::read_matrix(text).expect("a matrix");
+    let found = infer(&read.matrix);
+    let Explanation::Mesh(mesh) = &found.explanation else { panic!("{found:?}") };
+    assert_eq!((mesh.packages, mesh.columns, mesh.rows), (2, 2, 2));
+    let mut steps = [mesh.column_step, mesh.row_step.expect("two rows")];
+    steps.sort_by(f64::total_cmp);
+    for (found, published) in
+        [(mesh.base, 96.5), (steps[0], 8.7), (steps[1], 14.7), (mesh.remote.expect("two packages"), 187.6)]
+    {
+        assert!((found - published).abs() < 0.06, "{mesh:?}");
+    }
+    assert!(found.max_percent < 3.0, "{found:?}");
+}
+
 #[test]
 fn no_graph_in_parts_is_identified() {
     let pairs = |nodes: usize, near: f64, far: f64| {

@@ -1,6 +1,7 @@
 //! Predicted machines: files, memory, links, sockets, threads.
 
 mod files;
+mod fit;
 mod groups;
 mod inference;
 mod phenom;

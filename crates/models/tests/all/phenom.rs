@@ -2,10 +2,7 @@
 
 use std::sync::LazyLock;
 
-use models::memory::{
-    MemoryMachine, PageTableReads, Parameters, Scope, Simulation, Test, Traces, Workaround, data, fit,
-    predict, simulate,
-};
+use models::memory::{MemoryMachine, PageTableReads, Simulation, Test, Workaround, predict, simulate};
 use proptest::prelude::*;
 
 fn phenom() -> MemoryMachine {
@@ -26,8 +23,7 @@ fn value(machine: &MemoryMachine, name: &str, workaround: Workaround) -> f64 {
 }
 
 /// The machine as it is, simulated once for all tests.
-static AS_IT_IS: LazyLock<Simulation> =
-    LazyLock::new(|| simulate(&phenom(), Scope { bandwidth: true, fit: true, ..Scope::default() }));
+static AS_IT_IS: LazyLock<Simulation> = LazyLock::new(|| simulate(&phenom(), true));
 
 /// What the machine as it is gives without the workaround and with it.
 fn as_it_is(name: &str) -> [f64; 2] {
@@ -70,7 +66,7 @@ fn no_published_number_reaches_a_prediction() {
         published.off = published.off.map(|number| number * 3.7);
         published.on = published.on.map(|number| number / 2.9);
     }
-    let forged = simulate(&forged, Scope { bandwidth: true, ..Scope::default() });
+    let forged = simulate(&forged, true);
     assert_eq!(honest.bandwidth, forged.bandwidth);
     for (honest, forged) in honest.rows.iter().zip(&forged.rows) {
         assert_eq!((honest.off, honest.on), (forged.off, forged.on), "{}", honest.name);
@@ -91,41 +87,6 @@ fn no_prediction_depends_on_the_name_of_its_test() {
             assert_eq!(predict(&machine, test, state), predict(&machine, &renamed, state));
         }
     }
-}
-
-#[test]
-fn the_file_holds_what_the_fit_finds() {
-    let machine = phenom();
-    let found = fit(&machine, &data(&machine), &mut Traces::default()).unwrap().parameters;
-    let held = Parameters::of(&machine);
-    for (found, held) in [
-        (found.dram_ns, held.dram_ns),
-        (found.uncached_read_ns, held.uncached_read_ns),
-        (found.walk_core_cycles, held.walk_core_cycles),
-        (found.startup_lines, held.startup_lines),
-    ] {
-        assert!((found / held - 1.0).abs() < 0.005, "{found} and {held}");
-    }
-}
-
-#[test]
-fn the_fit_says_what_it_knows_and_what_it_cannot_tell_apart() {
-    let report = AS_IT_IS.fit.as_ref().unwrap();
-    let known = &report.identification;
-    assert_eq!((known.numbers, known.rank, known.rank_with_outstanding_lines), (6, 4, 4));
-    // Six, seven or eight outstanding lines fit as well as each other, with other starts of a stream.
-    let alike = known.outstanding_lines.iter().filter(|one| one.squares < report.fit.squares + 0.1);
-    assert!(alike.count() >= 3);
-    // The number that was not shown: bandwidth with the workaround on.
-    let held_out = report.held_out.iter().find(|one| one.name == "stream_mb_per_s" && one.published < 4000.0);
-    assert!(held_out.unwrap().error_percent.abs() < 8.0, "{held_out:?}");
-    // The best choices are those of the file; one uncached read per walk meets the numbers nowhere.
-    let best = &report.alternatives[0];
-    assert_eq!(best.page_table_reads, PageTableReads::AllUncached);
-    assert_eq!((best.page_table_levels, best.stride_bytes.map(|stride| stride.0)), (Some(4), Some(512)));
-    let one_read =
-        report.alternatives.iter().filter(|one| one.page_table_reads == PageTableReads::LastUncached);
-    assert!(one_read.map(|one| one.worst).all(|worst| worst > 1.0));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! A simulation of drifting counters: what each remedy does, and the machine's numbers with their sources.
 
-use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
 use super::simulated;
@@ -38,7 +37,7 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
         )],
         ..Page::default()
     };
-    simulated::page(&simulation.machine.title, numbers(simulation), page)
+    simulated::page(&simulation.machine.title, simulated::numbers(&simulation.machine), page)
 }
 
 fn remedies(simulation: &DriftSimulation) -> Table {
@@ -153,29 +152,4 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     let reading =
         "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters.";
     Drawn::of(&chart, "simulated-drift", reading)
-}
-
-/// Each number of the machine by its key in the file, with its source.
-fn numbers(simulation: &DriftSimulation) -> Vec<[String; 3]> {
-    let machine = &simulation.machine;
-    let states: Vec<String> = machine.pstates_hz.value.iter().map(|hz| number::frequency(*hz)).collect();
-    let duration = |ns: &Sourced<f64>| (number::duration_ns(ns.value), ns.source.clone());
-    let plain = |one: &Sourced<f64>| (number::short(one.value), one.source.clone());
-    let threshold = &machine.governor_up_threshold;
-    let mut rows = vec![
-        ("pstates_hz", (states.join(", "), machine.pstates_hz.source.clone())),
-        ("step_hz", (number::frequency(machine.step_hz.value), machine.step_hz.source.clone())),
-        ("step_ns", duration(&machine.step_ns)),
-        ("halt_divisor", plain(&machine.halt_divisor)),
-        ("tick_hz", plain(&machine.tick_hz)),
-        ("tick_work_ns", duration(&machine.tick_work_ns)),
-        ("governor_period_ns", duration(&machine.governor_period_ns)),
-        ("governor_up_threshold", (number::percent(threshold.value), threshold.source.clone())),
-        ("transfer_cycles", plain(&machine.transfer_cycles)),
-    ];
-    rows.extend(machine.read.iter().map(|read| {
-        let (value, source) = duration(&read.ns);
-        ("a read", (format!("{value} ({})", read.name), source))
-    }));
-    rows.into_iter().map(|(name, (value, source))| [name.to_owned(), value, source]).collect()
 }

@@ -1,6 +1,7 @@
 //! Links that firmware and hardware report: the document, whether the sources agree, and what each says.
 
 use machine::Bytes;
+use machine::acpi::AffinityDomain;
 use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
@@ -23,20 +24,6 @@ pub struct MemoryClaim {
     pub read_latency_ns: Option<u64>,
     /// In 10^6 bytes per second, if more than 0.
     pub read_bandwidth_mb_per_s: Option<u64>,
-}
-
-/// What ACPI SRAT says of one proximity domain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DomainClaim {
-    /// Its number.
-    pub domain: u32,
-    /// Processors.
-    pub processors: u32,
-    /// Bytes of memory that forgets.
-    pub memory_bytes: u64,
-    /// Bytes of memory that does not.
-    pub persistent_bytes: u64,
 }
 
 /// Where a root of PCI is.
@@ -62,7 +49,7 @@ pub struct FirmwareLinks {
     /// ACPI HMAT.
     pub claims: Vec<MemoryClaim>,
     /// Proximity domains of SRAT.
-    pub domains: Vec<DomainClaim>,
+    pub domains: Vec<AffinityDomain>,
     /// Roots of PCI and the nodes they are near to.
     pub pci_roots: Vec<PciClaim>,
     /// Measured latencies by the number of links of each source.

@@ -1,14 +1,14 @@
-//! Simulated sockets joined by links: what each gets, why, what the numbers leave undetermined, and the fit.
+//! Simulated sockets joined by links: what each gets, why, and what the numbers leave undetermined.
 
 mod words;
 
-use models::interconnect::{FormFit, Graph, SocketFit, SocketSimulation, Transfer};
+use models::interconnect::{Graph, SocketSimulation};
 
 use super::simulated;
 use super::socket_words::node_links;
 use crate::figure::sockets;
 use crate::figure::{GraphPicture, Reads};
-use crate::number::{self, UNKNOWN};
+use crate::number;
 use crate::page::{Cell, Page, Section, Table};
 
 /// The run as a page.
@@ -17,12 +17,9 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         [] => String::new(),
         changes => format!(" with {}", changes.join(", ")),
     };
-    let numbers =
-        simulation.numbers.iter().map(|one| [one.name.to_owned(), one.value.clone(), one.source.clone()]);
     let details = Section::new("details", "What the numbers leave open").list(words::details(simulation));
     let sections = [
         Some(Section::new("sockets", "").table(rows(simulation))),
-        simulation.fit.as_ref().map(fit),
         details.filled().map(Section::detailed),
         Some(pictures(simulation)),
     ];
@@ -34,7 +31,11 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
         about: vec![format!("cores at {clock}, links {links}")],
         ..Page::default()
     };
-    simulated::page(&format!("{}{changes}", simulation.title), numbers.collect(), page)
+    simulated::page(
+        &format!("{}{changes}", simulation.title),
+        simulated::numbers(&simulation.description),
+        page,
+    )
 }
 
 /// A row per socket; columns of which nothing is known are left out.
@@ -92,33 +93,6 @@ fn pictures(simulation: &SocketSimulation) -> Section {
         .table(reads)
 }
 
-/// How well each form of the latency fits the published numbers.
-fn fit(fit: &SocketFit) -> Section {
-    let percent = |value: f64| Cell::shown(format!("{value:.2} %"), value);
-    let values = |form: &FormFit| {
-        number::joined(form.parameters.iter().map(|one| number::significant(one.value, 4)), ", ")
-    };
-    let table = Table::of("forms", &fit.forms)
-        .word("latency is", |form| format!("{}{}", form.formula, if form.is_ours { " *" } else { "" }))
-        .number(("free", 1), |form| form.parameters.len())
-        .number("rms", |form| percent(form.rms_percent))
-        .number("at most", |form| percent(form.max_percent))
-        .number(("left out", 1), |form| form.left_out_max_percent.map_or_else(|| UNKNOWN.into(), percent))
-        .word(("values", 2), |form| values(form))
-        .legend(format!(
-            "* the form of the machine files; ecc: links to the farthest socket, f: core clock; left out: largest error of a number that the fit was not shown; sockets that should be equal scatter by up to {:.2} %",
-            fit.scatter_percent
-        ));
-    let transfers = fit.transfers.iter().map(|Transfer { from, to, rows, max_percent }| {
-        let rows = rows.iter();
-        let rows = rows.map(|row| format!("{:.0} for {:.0}", row.triad_mb_per_s, row.published_mb_per_s));
-        let rows = number::joined(rows, ", ");
-        format!("A fit to {from} alone predicts for {to}: {rows} MB/s; {max_percent:.1} % off at most.")
-    });
-    let title = format!("Fit to {} published numbers of {}", fit.published, fit.machines.join(" and "));
-    Section::new("fit", title).table(table).list(transfers)
-}
-
 #[cfg(test)]
 mod tests {
     use models::interconnect::{SocketMachine, Variant, simulate};
@@ -129,7 +103,7 @@ mod tests {
 
     fn run(name: &str, variant: &Variant) -> Page {
         let machine: SocketMachine = models::known(name).expect(name);
-        linked_sockets_page(&simulate(&machine, variant, None).expect(name))
+        linked_sockets_page(&simulate(&machine, variant).expect(name))
     }
 
     fn said(page: &Page, is_long: bool) -> String {
@@ -141,7 +115,7 @@ mod tests {
         let page = run("x6440-8380", &Variant::default());
         let short = said(&page, false);
         assert!(short.contains("Sockets 0 and 3 get 15 % less bandwidth than sockets 1 and 2"), "{short}");
-        for part in ["snoop", "within 1.", "Fitted: near_core_cycles"] {
+        for part in ["snoop", "within 1.", "Fitted: hop_round_trip_ns, near_core_cycles"] {
             assert!(short.contains(part), "{part}: {short}");
         }
         let long = said(&page, true);
@@ -155,7 +129,7 @@ mod tests {
 
     #[test]
     fn alike_sockets_are_not_called_slow() {
-        let square = Variant { square: true, ..Variant::default() };
+        let square = Variant { remove: vec![[1, 2]], ..Variant::default() };
         assert!(said(&run("x6440-8384", &square), false).contains("All sockets are alike"));
     }
 }

@@ -5,13 +5,11 @@ mod words;
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use models::memory::{
-    BandwidthPoint, FitReport, Identified, Residual, Row, Simulation, SurfaceCell, Workaround,
-};
+use models::memory::{BandwidthPoint, Row, Simulation, SurfaceCell};
 
 use super::simulated;
 use crate::draw::{LineChart, LinePanel, LinePoint, LineSeries, Measure, SurfaceCell as Face, SurfaceChart};
-use crate::number::{self, short};
+use crate::number;
 use crate::page::{Block, Cell, Drawn, Page, Section, Table};
 
 /// Parts of an access that take less are left blank, in ns.
@@ -20,38 +18,20 @@ const PART_LEAST_NS: f64 = 0.005;
 /// Above the curve and its numbers.
 const BANDWIDTH: &str = "Bandwidth against block size";
 
-/// What was asked for by name: it stands on the first screen, and the rest with `--long`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryView {
-    /// Curves and surfaces in this state only: with (`true`) or without the workaround; in both if none.
-    pub workaround: Option<bool>,
-    /// What the workaround adds by stride.
-    pub strides: bool,
-    /// Bandwidth against block size.
-    pub bandwidth: bool,
-    /// Latency over block size and stride.
-    pub surface: bool,
-}
-
-impl MemoryView {
-    /// The states to show, without the workaround first.
-    fn states(self) -> Vec<bool> {
-        self.workaround.map_or_else(|| vec![false, true], |on| vec![on])
-    }
-}
+const STATES: [bool; 2] = [false, true];
 
 /// How a state of the workaround is called.
 fn state(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// A section of a table: what was asked for, or a detail.
-fn asked(is_asked: bool, table: Table, title: impl Into<String>) -> Option<Section> {
-    table.section(title).map(|section| section.detailed_if(!is_asked))
+/// A section of a table that `--long` shows.
+fn detail(table: Table, title: impl Into<String>) -> Option<Section> {
+    table.section(title).map(Section::detailed)
 }
 
 /// The simulation as a page.
-pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
+pub fn memory_page(simulation: &Simulation) -> Page {
     let meaning = |row: &Row| {
         let source = row.published_source.iter().map(|source| format!("; published by {source}"));
         (row.name.clone(), row.title.clone() + &source.collect::<String>())
@@ -60,9 +40,9 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
     let details = Section::new("details", "Test by test").list(words::details(simulation));
     let first = [
         Some(Section::new("tests", "").table(tests(simulation))),
-        Some(pictures(simulation, view)),
-        asked(view.strides, strides(simulation), "A chain of loads through memory"),
-        asked(view.bandwidth, bandwidth(simulation, view), BANDWIDTH),
+        Some(pictures(simulation)),
+        detail(strides(simulation), "A chain of loads through memory"),
+        detail(bandwidth(simulation), BANDWIDTH),
     ];
     let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
     let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
@@ -70,14 +50,13 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
         answer: words::answer(simulation),
         because: words::because(simulation),
         sections: (first.into_iter().flatten())
-            .chain(surface(simulation, view))
+            .chain(surface(simulation))
             .chain(rest.into_iter().flatten())
-            .chain(simulation.fit.iter().flat_map(fit_sections))
             .chain([last])
             .collect(),
         ..Page::default()
     };
-    simulated::page(&simulation.title, Vec::new(), page)
+    simulated::page(&simulation.title, simulated::numbers(&simulation.description), page)
 }
 
 fn tests(simulation: &Simulation) -> Table {
@@ -110,12 +89,12 @@ fn strides(simulation: &Simulation) -> Table {
         .table()
 }
 
-fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
+fn bandwidth(simulation: &Simulation) -> Table {
     let value = |point: &BandwidthPoint, on| if on { point.on_mb_per_s } else { point.off_mb_per_s };
     let points = &simulation.bandwidth;
     let highest = points.iter().map(|point| point.off_mb_per_s.max(point.on_mb_per_s)).fold(0.0, f64::max);
     let rows = Table::of("bandwidth", points).number("block", |point| point.block_bytes);
-    let columns = view.states().into_iter().fold(rows, |rows, on| {
+    let columns = STATES.into_iter().fold(rows, |rows, on| {
         let title = format!("{} {}", simulation.workaround, state(on));
         rows.number((title, "MB/s"), |point| value(point, on))
             .bar(|point| Cell::Share(value(point, on) / highest))
@@ -123,12 +102,12 @@ fn bandwidth(simulation: &Simulation, view: MemoryView) -> Table {
     columns.table()
 }
 
-fn surface(simulation: &Simulation, view: MemoryView) -> impl Iterator<Item = Section> {
+fn surface(simulation: &Simulation) -> impl Iterator<Item = Section> {
     let section = move |on: bool| {
         let id = if on { "latency_on" } else { "latency_off" };
-        asked(view.surface, by_place(id, &simulation.surface, on), of_state(simulation, on))
+        detail(by_place(id, &simulation.surface, on), of_state(simulation, on))
     };
-    view.states().into_iter().filter_map(section)
+    STATES.into_iter().filter_map(section)
 }
 
 /// A row for each block and a column for each stride.
@@ -151,10 +130,10 @@ fn of_state(simulation: &Simulation, on: bool) -> String {
 }
 
 /// Curves and surfaces as pictures.
-fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
+fn pictures(simulation: &Simulation) -> Section {
     let start =
         Section::new("pictures", "").figure("simulated-bandwidth", BANDWIDTH, bandwidth_curves(simulation));
-    view.states().into_iter().fold(start, |section, on| {
+    STATES.into_iter().fold(start, |section, on| {
         let name = if on { "simulated-surface-on" } else { "simulated-surface-off" };
         section.figure(name, of_state(simulation, on), surface_figure(simulation, name, on))
     })
@@ -203,95 +182,4 @@ fn surface_figure(simulation: &Simulation, name: &str, on: bool) -> Option<Drawn
     });
     let reading = "Latency of a chain of loads in rising order; height is logarithmic. Each face is coloured by the level that serves it.";
     Drawn::of(&SurfaceChart { cells: cells.collect() }, name, reading)
-}
-
-/// Sums of squared tolerances that differ by less than this are alike.
-const RIVAL_SQUARES: f64 = 0.5;
-/// The best of the other choices that stand on a first screen.
-const ALTERNATIVES_FIRST: usize = 6;
-
-/// The fit, and what else it could have been.
-fn fit_sections(report: &FitReport) -> [Section; 2] {
-    let fit = Section::new("fit", "Fit to the published numbers");
-    let alternatives = Section::new("alternatives", "Choices that no document makes, best first");
-    [fit.table(residuals(report)).list(identified(report)), alternatives.table(self::alternatives(report))]
-}
-
-/// Each published number by the fit to all, and by a fit to the others.
-fn residuals(report: &FitReport) -> Table {
-    let other = |one: &Residual| {
-        let is_it = |other: &&Residual| (&other.name, other.workaround) == (&one.name, one.workaround);
-        report.held_out.iter().find(is_it)
-    };
-    Table::of("fit", &report.fit.residuals)
-        .word("number", |one| &one.name)
-        .word("state", |one| state(one.workaround == Workaround::On))
-        .number("published", |one| one.published)
-        .number("fitted", |one| one.predicted)
-        .number("error", |one| Cell::change(Some(one.error_percent)))
-        .number(("by the others", 1), |one| Cell::known(other(one).map(|other| other.predicted)))
-        .number(("error then", 1), |one| Cell::change(other(one).map(|other| other.error_percent)))
-        .legend("by the others: by a fit that was not shown this number")
-}
-
-/// What the published numbers determine.
-fn identified(report: &FitReport) -> Vec<String> {
-    let known = &report.identification;
-    let within = |one: &Identified| {
-        let percent = one.uncertainty_percent;
-        let within = percent.map_or_else(|| number::UNKNOWN.to_owned(), |percent| format!("±{percent:.0} %"));
-        format!("{} {} {within}", one.parameter, short(one.value))
-    };
-    let mut said = vec![format!(
-        "{} published numbers determine {} of {} fitted parameters: {}. ±: for one tolerance of error in each number.",
-        known.numbers,
-        known.rank,
-        known.fitted.len(),
-        number::joined(known.fitted.iter().map(within), ", ")
-    )];
-    if known.rank_with_outstanding_lines <= known.rank {
-        let pairs = known.outstanding_lines.iter().map(|one| {
-            let [lines, startup] = [one.outstanding_lines, one.startup_lines].map(short);
-            format!("{lines} with {startup} (sum of squares {})", short(one.squares))
-        });
-        said.push(format!(
-            "Only the combination of outstanding_lines and startup_lines is determined. Best pairs: {}.",
-            number::joined(pairs, "; ")
-        ));
-    }
-    said.extend(rival(report));
-    said
-}
-
-/// Another choice that the numbers allow until the one that was held out is shown.
-fn rival(report: &FitReport) -> Option<String> {
-    let (best, others) = report.alternatives.split_first()?;
-    let without = best.squares_without?;
-    let rival = others.iter().find(|one| {
-        let is_as_good = one.squares_without.is_some_and(|squares| squares < without + RIVAL_SQUARES);
-        is_as_good && one.worst > 1.0
-    })?;
-    let predicted = rival.held_out.as_ref()?;
-    let stride = rival.stride_bytes.map_or_else(String::new, |stride| format!(" and a stride of {stride}"));
-    Some(format!(
-        "The choice rests on one number, {} {}: {} reads per walk{stride} fit the others as well, but predict {} for it instead of {}.",
-        predicted.name,
-        state(predicted.workaround == Workaround::On),
-        rival.page_table_levels.unwrap_or(1),
-        short(predicted.predicted),
-        short(predicted.published)
-    ))
-}
-
-fn alternatives(report: &FitReport) -> Table {
-    Table::of("alternatives", &report.alternatives)
-        .number("reads per walk", |one| one.page_table_levels.unwrap_or(1))
-        .number("stride", |one| one.stride_bytes)
-        .number(("per read", "ns"), |one| one.uncached_read_ns)
-        .number("worst", |one| Cell::shown(format!("{:.1}", one.worst), one.worst))
-        .number("held out", |one| Cell::known(one.held_out.as_ref().map(|one| one.predicted)))
-        .number("error", |one| Cell::change(one.held_out.as_ref().map(|one| one.error_percent)))
-        .number(("squares", 1), |one| Cell::known(one.squares_without))
-        .first(ALTERNATIVES_FIRST)
-        .legend("worst: the largest error in units of its tolerance; held out: the number that was left out, by a fit of the others; squares: what that fit leaves, in squared tolerances")
 }

@@ -2,7 +2,7 @@
 
 mod words;
 
-use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
+use models::scheduling::{GainRow, JoinedNumber, SchedulingSimulation};
 use stats::Interval;
 
 use super::simulated;
@@ -16,17 +16,10 @@ const ROWS_FIRST: usize = 8;
 /// The simulation as a page.
 pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
     let machine = &simulation.machine;
-    let compared = simulation.packing.as_ref().map(|found| {
-        let (threads, level) = (number::count(found.threads, "thread"), &found.level);
-        let title = format!("{threads} in pairs: partners in one {level} over partners in two");
-        Section::new("packing", title).table(packing(found, machine.has_turbo()))
-    });
     let picture = curve(simulation)
         .map(|(heading, drawn)| Section::new("curve", "").figure("simulated-gain", heading, Some(drawn)));
-    let numbers = machine.numbers().into_iter();
     let sections = [
         gains(simulation).section(""),
-        compared,
         picture,
         published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
     ];
@@ -37,11 +30,7 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         about: vec![format!("seed {}", simulation.scenario.seed)],
         ..Page::default()
     };
-    simulated::page(
-        &machine.title,
-        numbers.map(|(name, value, source)| [name, value, source.to_owned()]).collect(),
-        page,
-    )
+    simulated::page(&machine.title, simulated::numbers(machine), page)
 }
 
 fn gain(percent: f64, interval: Interval) -> Cell {
@@ -74,18 +63,6 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
     ))
 }
 
-fn packing(packing: &Packing, has_turbo: bool) -> Table {
-    let title = if has_turbo { "packing, with turbo" } else { "packing gains" };
-    let rows = Table::of("packing", &packing.points)
-        .number(("gain from the partner", "%"), |point| Cell::short(point.sharing_percent))
-        .number(title, |point| Cell::change(Some(point.gain_of_packing_percent)));
-    if !has_turbo {
-        return rows.table();
-    }
-    rows.number("without turbo", |point| Cell::change(Some(point.gain_of_packing_without_turbo_percent)))
-        .table()
-}
-
 fn published(simulation: &SchedulingSimulation) -> Table {
     Table::of("published", &simulation.published)
         .word("workload", |one| &one.published.workload)
@@ -114,14 +91,9 @@ fn predicted(one: &JoinedNumber) -> String {
 
 /// The curve with its heading; none if there is nothing to draw.
 fn curve(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
-    let (heading, chart) = match &simulation.packing {
-        Some(found) => {
-            ("Packing partners over spreading them", packing_chart(found, simulation.machine.has_turbo()))
-        }
-        None => ("Gain by number of threads", gain_chart(&simulation.rows)),
-    };
+    let chart = gain_chart(&simulation.rows);
     let reading = "Above zero the policy is better. Ribbons are 95 % intervals of the runs.";
-    Some((heading, Drawn::of(&chart, "simulated-gain", reading)?))
+    Some(("Gain by number of threads", Drawn::of(&chart, "simulated-gain", reading)?))
 }
 
 type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
@@ -144,19 +116,6 @@ fn gain_chart(rows: &[GainRow]) -> LineChart {
     )
 }
 
-fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
-    let exact = |x: f64, y: f64| (x, y, Interval { low: y, high: y });
-    let points = || packing.points.iter();
-    let with = points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent));
-    let mut curves = vec![(if has_turbo { "with turbo" } else { "gain" }, with.collect())];
-    if has_turbo {
-        let without =
-            points().map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent));
-        curves.push(("without", without.collect()));
-    }
-    chart("what a thread gains from its partner, per cent", "Packing over spreading, per cent", curves)
-}
-
 fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
     let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
         let point = |(x, value, ends)| LinePoint {
@@ -175,15 +134,15 @@ mod tests {
     use super::*;
     use crate::Terminal;
 
-    fn simulation(sharing: [f64; 2]) -> SchedulingSimulation {
+    fn simulation(sharing: f64) -> SchedulingSimulation {
         under(Policy::ModulesFirst, sharing)
     }
 
-    fn under(policy: Policy, sharing: [f64; 2]) -> SchedulingSimulation {
+    fn under(policy: Policy, sharing: f64) -> SchedulingSimulation {
         on("fx-8150", policy, sharing)
     }
 
-    fn on(name: &str, policy: Policy, sharing: [f64; 2]) -> SchedulingSimulation {
+    fn on(name: &str, policy: Policy, sharing: f64) -> SchedulingSimulation {
         let machine: SchedulingMachine = models::known(name).expect("it comes with sidestep");
         let pattern = Pattern::Copies;
         simulate(&machine, Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 })
@@ -199,11 +158,11 @@ mod tests {
 
     #[test]
     fn the_page_holds_the_curve_what_was_published_and_the_source_of_each_number() {
-        for found in [simulation([0.0; 2]), simulation([0.0, 0.4])] {
+        for found in [simulation(0.0), under(Policy::DataAware, 0.2)] {
             let page = schedulers_page(&found).html();
             assert!(page.contains("<svg") && page.contains("assumed") && !page.contains("<script"));
         }
-        let text = said(&simulation([0.0; 2]));
+        let text = said(&simulation(0.0));
         for part in ["DiRT 3", "ComputerBase", "BeHardware", "threads unknown: predicted is the range"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -216,7 +175,7 @@ mod tests {
             let threads = [1, machine.cpus.value];
             let pattern = Pattern::Copies;
             let policy = Policy::ModulesFirst;
-            let scenario = Scenario { policy, pattern, threads, sharing: [0.0; 2], seed: 1 };
+            let scenario = Scenario { policy, pattern, threads, sharing: 0.0, seed: 1 };
             let page = schedulers_page(&simulate(&machine, scenario));
             let text = page.terminal(Terminal::default(), false);
             assert!(text.lines().count() <= 24, "{name}: {text}");
@@ -225,27 +184,13 @@ mod tests {
 
     #[test]
     fn no_number_is_cut_in_40_columns() {
-        let narrow = text(&simulation([0.0; 2]), 40);
+        let narrow = text(&simulation(0.0), 40);
         assert!(narrow.contains("+8.8") && narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
     }
 
     #[test]
-    fn grouping_by_process_says_what_a_process_is() {
-        let alike = said(&under(Policy::ProcessGrouping, [0.0; 2]));
-        assert!(
-            alike.contains("One last-level cache serves all CPUs, so process-grouping equals kernel-like."),
-            "{alike}"
-        );
-        let grouped = said(&on("ryzen-1800x", Policy::ProcessGrouping, [0.0; 2]));
-        assert!(
-            grouped.contains("treats each pair of threads as a process and keeps it in one ccx."),
-            "{grouped}"
-        );
-    }
-
-    #[test]
     fn the_largest_gain_is_named_over_each_baseline_and_none_within_the_noise() {
-        let mut found = simulation([0.0; 2]);
+        let mut found = simulation(0.0);
         let text = said(&found);
         let answer = "modules-first gains at most 8.8 % over random placement (4 threads) and 16.1 % over in-order (4 threads).";
         assert!(
@@ -254,53 +199,17 @@ mod tests {
         );
         found.rows[0].gain_over_random_interval = Interval { low: -1.0, high: 7.0 };
         assert!(said(&found).contains("No difference from random placement detected with 3 threads."));
-        let alike = said(&on("jacobsville", Policy::ModulesFirst, [0.0; 2]));
+        let alike = said(&on("jacobsville", Policy::ModulesFirst, 0.0));
         assert!(alike.contains("33.5 % over in-order and kernel-like (4 threads)."), "{alike}");
-        assert!(!alike.contains("awake") && alike.contains("unknown: clock"), "{alike}");
+        assert!(!alike.contains("awake: mean") && alike.contains("unknown: clock.hz_by_awake"), "{alike}");
     }
 
     #[test]
     fn a_policy_is_not_compared_with_itself() {
-        let found = under(Policy::Random, [0.0; 2]);
+        let found = under(Policy::Random, 0.0);
         let nothing = Interval { low: 0.0, high: 0.0 };
         assert!(found.rows.iter().all(|row| row.gain_over_random_interval == nothing));
         let text = said(&found);
         assert!(!text.contains("No gain over random") && !text.contains("is better"), "{text}");
-    }
-
-    #[test]
-    fn a_range_of_sharing_says_where_packing_pays() {
-        let text = said(&simulation([0.0, 0.4]));
-        assert!(text.contains("16.1 %") && text.contains("25 %"), "{text}");
-        let mut found = on("ryzen-1800x", Policy::Pack, [0.0, 0.4]);
-        let text = said(&found);
-        for part in [
-            "packing partners into one ccx beats spreading them over two from any gain.",
-            "Partners in one smt share no more data than in one ccx.",
-        ] {
-            assert!(text.contains(part), "{text}");
-        }
-        let first = schedulers_page(&found).terminal(Terminal::default(), false);
-        assert!(!first.contains("turbo"), "{first}");
-        let ccx = found.machine.level[1].shares_data.as_mut().expect("it has");
-        ccx.value = 0.5;
-        assert!(said(&found).contains("Partners in one smt share more data; that is not compared here."));
-    }
-
-    #[test]
-    fn packing_that_changes_nothing_is_equivalent_and_one_that_always_pays_does_so_from_any_gain() {
-        let mut found = simulation([0.0, 0.4]);
-        let packing = found.packing.as_mut().expect("asked for");
-        packing.threads = 1;
-        packing.break_even_percent = Some(0.0);
-        assert!(said(&found).contains("With 1 thread, packing partners into one module beats spreading them over two from any gain; without turbo from a gain of 25 %"));
-        let packing = found.packing.as_mut().expect("asked for");
-        for point in &mut packing.points {
-            point.gain_of_packing_percent = 0.0;
-            point.gain_of_packing_without_turbo_percent = 0.0;
-        }
-        assert!(said(&found).contains(
-            "With 1 thread, packing partners into one module and spreading them over two are equivalent here."
-        ));
     }
 }

@@ -16,6 +16,8 @@ pub struct WorkloadList {
     pub schema: u32,
     /// Each workload.
     pub workloads: Vec<WorkloadLine>,
+    /// The command that installs what is missing; one for each kind of distribution if this one is unknown.
+    pub install: Vec<String>,
 }
 
 /// One workload on this machine.
@@ -90,18 +92,6 @@ pub struct CheckedWorkload {
     pub problem: Option<String>,
 }
 
-/// What `sidestep workloads install` says.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkloadInstall {
-    /// Version of this document.
-    pub schema: u32,
-    /// Packages that are not installed; all that are required if that is unknown.
-    pub missing: Vec<String>,
-    /// The command that installs them; one for each kind of distribution if this one is unknown.
-    pub commands: Vec<String>,
-}
-
 pub fn workloads_page(list: &WorkloadList) -> Page {
     let lines = &list.workloads;
     let count = machine::counted(lines.len(), "workload");
@@ -127,10 +117,13 @@ pub fn workloads_page(list: &WorkloadList) -> Page {
         .first(WORKLOADS_FIRST)
         .table();
     let mut next = vec!["One turn of each: sidestep workloads check".to_owned()];
-    if lacking > 0 || !is_known {
-        next.insert(0, "The command that installs what is missing: sidestep workloads install".to_owned());
+    if !list.install.is_empty() {
+        next.insert(0, "The command that installs what is missing: see --long".to_owned());
     }
-    let sections = vec![Section::new("workloads", "").table(table), titles(lines)];
+    let commands = list.install.iter().cloned().map(Block::Command);
+    let install = commands.fold(Section::new("install", "To install what is missing"), Section::with);
+    let mut sections = vec![Section::new("workloads", "").table(table), titles(lines)];
+    sections.extend(install.filled().map(Section::detailed));
     Page { answer, sections, next, ..Page::default() }
 }
 
@@ -167,20 +160,6 @@ pub fn workload_check_page(check: &WorkloadCheck) -> Page {
     Page { answer, sections, ..Page::default() }
 }
 
-/// What to type.
-pub fn workload_install_page(install: &WorkloadInstall) -> Page {
-    let answer = match install.missing.as_slice() {
-        [] => Statement::good("nothing is missing"),
-        missing => Statement::look(format!(
-            "{} required; nothing is run, copy the command",
-            machine::counted(missing.len(), "package")
-        )),
-    };
-    let commands = install.commands.iter().cloned().map(Block::Command);
-    let section = commands.fold(Section::new("install", ""), Section::with);
-    Page { answer, sections: vec![section], ..Page::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +187,7 @@ mod tests {
     }
 
     fn list(lines: Vec<WorkloadLine>, long: bool) -> String {
-        let list = WorkloadList { schema: 1, workloads: lines };
+        let list = WorkloadList { schema: 1, workloads: lines, install: Vec::new() };
         workloads_page(&list).terminal(Terminal::default(), long)
     }
 
@@ -216,16 +195,7 @@ mod tests {
     fn the_list_begins_with_what_is_missing() {
         let text = list(vec![line("zip", Some(&[])), line("x264", Some(&["x264"]))], true);
         assert!(text.starts_with("2 workloads, 1 of them lack packages\n"), "{text}");
-        for part in [
-            "zip",
-            "branches, TLB",
-            "1.5",
-            "all",
-            "here",
-            "no x264",
-            "workloads install",
-            "stands for WinZip",
-        ] {
+        for part in ["zip", "branches, TLB", "1.5", "all", "here", "no x264", "stands for WinZip"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(list(vec![line("zip", Some(&[]))], false).starts_with("1 workload, all packages are here"));
@@ -250,14 +220,11 @@ mod tests {
     #[test]
     fn the_command_that_installs_stands_alone_on_its_line() {
         let command = format!("sudo apt-get install {}", "package ".repeat(20).trim());
-        let install = WorkloadInstall {
-            missing: vec!["x".to_owned()],
-            commands: vec![command.clone()],
-            ..Default::default()
-        };
-        let text = workload_install_page(&install).terminal(Terminal::default(), false);
+        let workloads = vec![line("x264", Some(&["x264"]))];
+        let list = WorkloadList { schema: 1, workloads, install: vec![command.clone()] };
+        let page = workloads_page(&list);
+        let text = page.terminal(Terminal::default(), true);
         assert!(text.lines().any(|line| line.trim() == command), "{text}");
-        let text = workload_install_page(&WorkloadInstall::default()).terminal(Terminal::default(), false);
-        assert_eq!(text.trim(), "nothing is missing");
+        assert!(page.terminal(Terminal::default(), false).contains("installs what is missing: see --long"));
     }
 }

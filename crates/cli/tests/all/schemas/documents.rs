@@ -237,10 +237,6 @@ fn of_models() -> Vec<(&'static str, Value)> {
         ("simulate-memory", of_type::<memory::Simulation>("MemorySimulation", |_| Vec::new())),
         ("simulate-clocks", of_type::<tsc::DriftSimulation>("ClockSimulation", |_| Vec::new())),
         ("simulate-sockets", of_type::<interconnect::SocketSimulation>("SocketSimulation", |_| Vec::new())),
-        (
-            "simulate-clusters",
-            of_type::<interconnect::ClusterSimulation>("ClusterSimulation", |_| Vec::new()),
-        ),
         ("simulate-threads", of_type::<scheduling::SchedulingSimulation>("ThreadSimulation", |_| Vec::new())),
         (
             "sockets-infer",
@@ -261,11 +257,6 @@ fn of_models() -> Vec<(&'static str, Value)> {
 }
 
 fn of_experiments() -> Vec<(&'static str, Value)> {
-    let state = object(&[
-        ("state", "What is switched, or that it is put back.", text()),
-        ("steps", "What is written, one line each.", list(&text())),
-    ]);
-    let dry_run = vec![version(), ("states", "The states in their order.", list(&state))];
     let boot = object(&[
         ("command_line_now", "The kernel's command line of this boot.", text_or_null()),
         ("steps", "What to do for the next boot, one line each.", list(&text())),
@@ -289,23 +280,16 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
         ("journal", "Where the experiment is kept, once it is set up.", text_or_null()),
         ("found", "What is known so far.", parts.of::<Option<record::RebootOutcome>>()),
     ];
-    vec![
-        (
-            "ab-dry-run",
-            Parts::new().document("AbDryRun", "What sidestep ab --dry-run would write.", &dry_run),
-        ),
-        (
-            "ab-across-reboot",
-            parts.document("AbAcrossReboot", "Plan and standing of sidestep ab --across-reboot.", &across),
-        ),
-    ]
+    vec![(
+        "ab-across-reboot",
+        parts.document("AbAcrossReboot", "Plan and standing of sidestep ab --across-reboot.", &across),
+    )]
 }
 
 fn of_workloads() -> Vec<(&'static str, Value)> {
     vec![
         ("workloads", schema_for!(report::WorkloadList).to_value()),
         ("workloads-check", schema_for!(report::WorkloadCheck).to_value()),
-        ("workloads-install", schema_for!(report::WorkloadInstall).to_value()),
     ]
 }
 

@@ -4,8 +4,8 @@
 mod enumeration;
 
 use models::scheduling::{
-    Class, Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine,
-    SchedulingSimulation, Step, Thread, simulate, throughput,
+    Compiled, Engine, Length, Load, Pattern, Policy, Scenario, SchedulingMachine, SchedulingSimulation, Step,
+    Thread, simulate, throughput,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn known(name: &str) -> SchedulingMachine {
 
 fn scenario(policy: Policy, threads: [usize; 2]) -> Scenario {
     let pattern = Pattern::Copies;
-    Scenario { policy, pattern, threads, sharing: [0.0; 2], seed: 1 }
+    Scenario { policy, pattern, threads, sharing: 0.0, seed: 1 }
 }
 
 fn sweep(machine: &SchedulingMachine, threads: [usize; 2]) -> SchedulingSimulation {
@@ -132,44 +132,25 @@ fn over_random_placement_the_cluster_machine_misses_the_held_out_middle() {
     let mut machine = known("jacobsville");
     let speed = machine.level[0].speed_of_two.as_mut().expect("fitted");
     // 1 / (1 + 0.51): chosen for 25.1 % with 6 copies over random placement.
-    speed.value = models::scheduling::Speeds::Same(1.0 / 1.51);
+    speed.value = 1.0 / 1.51;
     let gain = |threads| sweep(&machine, [threads; 2]).rows[0].gain_over_random_percent;
     assert!((gain(6) - 25.1).abs() < 0.5, "{}", gain(6));
     assert!((gain(12) - 18.8).abs() > 6.0, "{}", gain(12));
 }
 
 #[test]
-fn packing_pays_from_sixteen_per_cent_with_turbo_and_twenty_five_without() {
-    let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [4, 4]) };
-    let found = simulate(&known("fx-8150"), scenario).packing.expect("asked for");
-    // 3.9 / (4.2 * 0.8) - 1 and 1 / 0.8 - 1.
-    assert!((found.break_even_percent.unwrap() - 16.071).abs() < 0.01, "{found:?}");
-    assert!((found.break_even_without_turbo_percent.unwrap() - 25.0).abs() < 0.01, "{found:?}");
-}
-
-/// The other core complex is out of reach of shared data, two threads of a core are not nearer to them than two cores.
-#[test]
-fn partners_are_packed_into_the_unit_that_brings_shared_data_into_reach() {
-    for (name, threads, level, break_even_percent) in [
-        ("fx-8150", 4, "module", 16.071),
-        // Nothing slows two cores of a complex, or two pairs in a cluster each more than two strangers.
-        ("ryzen-1800x", 8, "ccx", 0.0),
-        ("jacobsville", 12, "cluster", 0.0),
-        ("jacobsville", 6, "cluster", 100.0 * (1.0 / 0.8995 - 1.0)),
-    ] {
-        let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [threads; 2]) };
-        let found = simulate(&known(name), scenario).packing.expect("asked for");
-        assert_eq!(found.level, level);
-        assert!((found.break_even_percent.unwrap() - break_even_percent).abs() < 0.01, "{name} {found:?}");
-        let gains: Vec<f64> = found.points.iter().map(|point| point.gain_of_packing_percent).collect();
-        assert!(gains.is_sorted() && gains[0] < gains[8], "{name} {gains:?}");
+fn the_wish_packs_partners_from_the_gain_on_that_arithmetic_gives() {
+    // 3.9 / (4.2 * 0.8) - 1 with turbo, and 1 / 0.8995 - 1.
+    for (name, threads, gain) in [("fx-8150", 4, 0.160_714), ("jacobsville", 6, 0.111_729)] {
+        let compiled = Compiled::new(&known(name), false);
+        let of = |policy, sharing| {
+            let load = Pattern::Copies.load(threads, sharing);
+            throughput(&compiled, &load, policy, 1).cycles_per_ns
+        };
+        let packing = |sharing| of(Policy::DataAware, sharing) / of(Policy::DataAware, 0.0) - 1.0;
+        assert!(packing(gain - 0.001).abs() < 1e-9, "{name} {}", packing(gain - 0.001));
+        assert!(packing(gain + 0.001) > 1e-4, "{name} {}", packing(gain + 0.001));
     }
-    let mut machine = known("ryzen-1800x");
-    for level in &mut machine.level {
-        level.shares_data = None;
-    }
-    let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [8, 8]) };
-    assert_eq!(simulate(&machine, scenario).packing, None, "nothing to pack into");
 }
 
 #[test]
@@ -177,7 +158,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
     for name in ["jacobsville", "ryzen-1800x"] {
         let compiled = Compiled::new(&known(name), false);
         for (sharing, threads) in [(0.0, 5), (0.1, 2), (0.1, 6), (0.4, 6), (0.2, 13)] {
-            let load = Pattern::Copies.load(threads, Class::Integer, sharing);
+            let load = Pattern::Copies.load(threads, sharing);
             let of = |policy| throughput(&compiled, &load, policy, 1).cycles_per_ns;
             let wish = of(Policy::DataAware);
             for other in [Policy::InOrder, Policy::ModulesFirst, Policy::Pack, Policy::KernelLike] {
@@ -188,7 +169,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
     let machine = known("fx-8150");
     for sharing in [0.0, 0.1, 0.2, 0.4] {
         for threads in 1..=8 {
-            let load = Pattern::Copies.load(threads, Class::Integer, sharing);
+            let load = Pattern::Copies.load(threads, sharing);
             let compiled = Compiled::new(&machine, false);
             let of = |policy| throughput(&compiled, &load, policy, 1).cycles_per_ns;
             let (wish, hotfix) = (of(Policy::DataAware), of(Policy::ModulesFirst));
@@ -204,7 +185,7 @@ fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
 #[test]
 fn later_parking_spares_wake_ups() {
     let machine = known("fx-8150");
-    let load = Pattern::Bursts.load(3, Class::Integer, 0.0);
+    let load = Pattern::Bursts.load(3, 0.0);
     let wake_ns =
         |policy: Policy| throughput(&Compiled::new(&machine, policy.is_patient()), &load, policy, 1).wake_ns;
     let [first, patient] = [Policy::ModulesFirst, Policy::ModulesFirstPatient].map(wake_ns);
@@ -212,55 +193,11 @@ fn later_parking_spares_wake_ups() {
 }
 
 #[test]
-fn a_process_stays_on_one_last_level_cache() {
-    let compiled = Compiled::new(&known("ryzen-1800x"), false);
-    let mut load = Pattern::Copies.load(8, Class::Integer, 0.0);
-    for (index, thread) in load.threads.iter_mut().enumerate() {
-        thread.process = index / 4;
-    }
-    for (policy, expected) in [(Policy::ProcessGrouping, true), (Policy::KernelLike, false)] {
-        let places = Engine::new(&compiled, &load, policy, &[], 1).places();
-        let ccx: Vec<usize> = places.iter().map(|cpu| cpu.expect("started") / 8).collect();
-        let together = ccx.chunks(4).all(|process| process.iter().all(|one| *one == process[0]));
-        assert_eq!(together && ccx[0] != ccx[4], expected, "{policy:?} {ccx:?}");
-    }
-}
-
-/// Modules and clusters lie below it: what cache-aware scheduling of Linux does not look at.
-#[test]
-fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
-    for (name, has_several) in [("fx-8150", false), ("jacobsville", false), ("ryzen-1800x", true)] {
-        let mut machine = known(name);
-        assert_eq!(machine.last_level().is_some(), has_several, "{name}");
-        for pattern in Pattern::ALL {
-            let load = pattern.load(6, Class::Integer, 0.3);
-            let places = |machine: &SchedulingMachine, policy: Policy| {
-                let compiled = Compiled::new(machine, false);
-                let mut engine = Engine::new(&compiled, &load, policy, &[], 1);
-                (engine.run_until(1e7), engine.places())
-            };
-            let alike = |machine: &SchedulingMachine| {
-                places(machine, Policy::ProcessGrouping) == places(machine, Policy::KernelLike)
-            };
-            assert_eq!(alike(&machine), !has_several, "{name} {pattern:?}");
-        }
-        for level in &mut machine.level {
-            level.last_level_cache = None;
-        }
-        let compiled = Compiled::new(&machine, false);
-        let load = Pattern::Bursts.load(6, Class::Integer, 0.3);
-        let [grouped, kernel] = [Policy::ProcessGrouping, Policy::KernelLike]
-            .map(|policy| throughput(&compiled, &load, policy, 1));
-        assert_eq!(grouped, kernel, "{name}: not stated, one serves all");
-    }
-}
-
-#[test]
 fn more_threads_than_cpus_share_slices_fairly() {
     let compiled = Compiled::new(&known("fx-8150"), false);
-    let full = throughput(&compiled, &Pattern::Copies.load(8, Class::Integer, 0.0), Policy::InOrder, 1);
+    let full = throughput(&compiled, &Pattern::Copies.load(8, 0.0), Policy::InOrder, 1);
     for policy in Policy::ALL {
-        let many = throughput(&compiled, &Pattern::Copies.load(13, Class::Integer, 0.0), policy, 1);
+        let many = throughput(&compiled, &Pattern::Copies.load(13, 0.0), policy, 1);
         assert!((many.cycles_per_ns / full.cycles_per_ns - 1.0).abs() < 1e-9, "{policy:?}");
     }
 }
@@ -268,8 +205,8 @@ fn more_threads_than_cpus_share_slices_fairly() {
 #[test]
 fn a_thread_that_waits_runs_only_when_it_is_woken() {
     let compiled = Compiled::new(&known("jacobsville"), false);
-    let thread = |steps: Vec<Step>| Thread { steps, shared_set: None, process: 0 };
-    let work = Step::Compute(Class::Integer, Length::Fixed(1000.0));
+    let thread = |steps: Vec<Step>| Thread { steps, shared_set: None };
+    let work = Step::Compute(Length::Fixed(1000.0));
     let load = Load {
         threads: vec![
             thread(vec![work, Step::Wake(1), Step::Wait]),
@@ -287,7 +224,7 @@ fn a_thread_that_waits_runs_only_when_it_is_woken() {
 fn many_handovers_end_the_runs_early_with_an_interval_all_the_same() {
     let mut fast = known("ryzen-1800x");
     fast.clock.hz_by_awake.value = vec![machine::Hertz(8e9)];
-    let load = Pattern::Pairs.load(16, Class::Integer, 0.0);
+    let load = Pattern::Pairs.load(16, 0.0);
     let found = throughput(&Compiled::new(&fast, false), &load, Policy::KernelLike, 1);
     // Of the first 32 runs as many as make four million events.
     assert!((4..32).contains(&found.runs) && found.events >= 4_000_000, "{found:?}");
@@ -297,7 +234,7 @@ fn many_handovers_end_the_runs_early_with_an_interval_all_the_same() {
 #[test]
 fn equal_seeds_give_equal_runs() {
     let compiled = Compiled::new(&known("fx-8150"), false);
-    let load = Pattern::Bursts.load(5, Class::Floating, 0.1);
+    let load = Pattern::Bursts.load(5, 0.1);
     let run = |seed| Engine::new(&compiled, &load, Policy::Random, &[], seed).run_until(5e7);
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(4));

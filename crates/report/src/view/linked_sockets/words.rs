@@ -117,11 +117,10 @@ pub(super) fn details(simulation: &SocketSimulation) -> Vec<String> {
 }
 
 fn law(simulation: &SocketSimulation) -> Option<String> {
-    let lines = simulation.numbers.iter().find(|one| one.name == "outstanding_lines")?;
+    let lines = simulation.description.stream.as_ref()?.outstanding_lines.value;
     (simulation.coherence == Coherence::Broadcast).then(|| {
         format!(
-            "Bandwidth follows from latency by Little's law: {} of 64 B outstanding, divided by the latency.",
-            lines.value
+            "Bandwidth follows from latency by Little's law: {lines} lines of 64 B outstanding, divided by the latency.",
         )
     })
 }

@@ -1,8 +1,6 @@
 //! What a simulation of schedulers says, in words.
 
-use models::scheduling::{
-    GainRow, JoinedNumber, LevelDescription, Packing, Policy, SchedulingMachine, SchedulingSimulation,
-};
+use models::scheduling::{GainRow, JoinedNumber, Policy, SchedulingSimulation};
 use stats::Interval;
 use stats::text::listed;
 
@@ -22,9 +20,6 @@ pub(super) fn range([low, high]: [f64; 2]) -> String {
 
 /// What the policies gain.
 pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
-    if let Some(found) = &simulation.packing {
-        return Statement::plain(packing(found, &simulation.machine));
-    }
     let policy = simulation.scenario.policy.name();
     let best: Vec<String> =
         baselines(&simulation.rows).iter().filter_map(|baseline| most(&simulation.rows, baseline)).collect();
@@ -37,11 +32,9 @@ pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
 /// Where nothing is gained, and what ran.
 pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     let mut said = Vec::new();
-    if simulation.scenario.policy != Policy::Random && simulation.packing.is_none() {
+    if simulation.scenario.policy != Policy::Random {
         said.extend(without_gain(&simulation.rows));
     }
-    said.extend(grouping(simulation));
-    said.extend(simulation.packing.iter().filter_map(|found| further(found, &simulation.machine)));
     said.extend(simulation.published.iter().filter_map(missed));
     let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
     said.push(Statement::faint(scenario(simulation)));
@@ -51,11 +44,10 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
 /// What ran.
 fn scenario(simulation: &SchedulingSimulation) -> String {
     let scenario = simulation.scenario;
-    let [low, high] = scenario.sharing.map(|share| number::short(share * 100.0));
-    let shared = match scenario.sharing {
-        [_, most] if most <= 0.0 => "no shared data".to_owned(),
-        [least, most] if least < most => format!("pairs that gain {low} to {high} % from shared data"),
-        _ => format!("pairs that gain {low} % from shared data"),
+    let shared = if scenario.sharing <= 0.0 {
+        "no shared data".to_owned()
+    } else {
+        format!("pairs that gain {} % from shared data", number::short(scenario.sharing * 100.0))
     };
     format!("Load: {}, {shared}.", scenario.pattern.name())
 }
@@ -129,71 +121,6 @@ fn most(rows: &[GainRow], baseline: &Baseline) -> Option<String> {
         let threads = number::count(count, "thread");
         format!("{} {} ({threads})", gain.trim_start_matches('+'), baseline.words)
     })
-}
-
-/// What a process is, or why this policy is another one.
-fn grouping(simulation: &SchedulingSimulation) -> Option<String> {
-    let is_shown = simulation.scenario.policy == Policy::ProcessGrouping;
-    let said = match simulation.machine.last_level() {
-        Some(level) => {
-            format!(
-                "process-grouping treats each pair of threads as a process and keeps it in one {}.",
-                level.name
-            )
-        }
-        None => "One last-level cache serves all CPUs, so process-grouping equals kernel-like.".to_owned(),
-    };
-    (is_shown && simulation.packing.is_none()).then_some(said)
-}
-
-/// Where packing partners pays.
-fn packing(packing: &Packing, machine: &SchedulingMachine) -> String {
-    let with_turbo = packing.points.iter().map(|point| point.gain_of_packing_percent);
-    let without_turbo = packing.points.iter().map(|point| point.gain_of_packing_without_turbo_percent);
-    let (threads, level) = (number::count(packing.threads, "thread"), &packing.level);
-    if with_turbo.chain(without_turbo).all(is_nothing) {
-        return format!(
-            "With {threads}, packing partners into one {level} and spreading them over two are equivalent here."
-        );
-    }
-    let low = packing.points.first().map_or(0.0, |point| point.sharing_percent);
-    let from = |percent: Option<f64>| match percent {
-        None => "nowhere in this range".to_owned(),
-        Some(percent) if percent > low => format!("from a gain of {} % per thread", number::short(percent)),
-        Some(_) if low > 0.0 => "all over this range".to_owned(),
-        Some(_) => "from any gain".to_owned(),
-    };
-    let without = if machine.has_turbo() {
-        format!("; without turbo {}", from(packing.break_even_without_turbo_percent))
-    } else {
-        String::new()
-    };
-    format!(
-        "With {threads}, packing partners into one {level} beats spreading them over two {}{without}.",
-        from(packing.break_even_percent)
-    )
-}
-
-/// What smaller units would bring.
-fn further(packing: &Packing, machine: &SchedulingMachine) -> Option<String> {
-    let share = |level: &LevelDescription| level.shares_data.as_ref().map_or(0.0, |share| share.value);
-    let index = machine.level_of(&packing.level)?;
-    let (smaller, own) = (&machine.level[..index], share(&machine.level[index]));
-    let names = |levels: &[&LevelDescription]| {
-        listed(&levels.iter().map(|level| level.name.clone()).collect::<Vec<_>>(), "or")
-    };
-    let (nearer, alike): (Vec<_>, Vec<_>) = smaller.iter().partition(|level| share(level) > own);
-    match (nearer.as_slice(), alike.as_slice()) {
-        ([], []) => None,
-        ([], alike) => Some(format!(
-            "Partners in one {} share no more data than in one {}.",
-            names(alike),
-            packing.level
-        )),
-        (nearer, _) => {
-            Some(format!("Partners in one {} share more data; that is not compared here.", names(nearer)))
-        }
-    }
 }
 
 /// A published number that was not used, on a machine on which another one was: the only test of a fit.

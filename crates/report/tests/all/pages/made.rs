@@ -1,15 +1,16 @@
 //! Pages of documents that models and samples make, and what is written for other programs.
 
 use flaws::{Advice, Catalogue, ExcludedVector, Flaw, Population, PopulationRow, Purpose, VectorTable};
+use machine::acpi::AffinityDomain;
 use models::interconnect::{self, FirmwareGraph};
-use models::memory::{self, MemoryMachine, Simulation};
+use models::memory::{self, MemoryMachine};
 use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
     AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
     Selftest, SocketGate, Sockets, VectorState,
 };
-use report::{DomainClaim, FirmwareLinks, MemoryClaim, MemoryView, Page, PciClaim, ToggleState, ToggleValue};
+use report::{FirmwareLinks, MemoryClaim, Page, PciClaim, ToggleState, ToggleValue};
 use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
@@ -353,7 +354,7 @@ fn firmware() -> FirmwareLinks {
             read_latency_ns: Some(90),
             read_bandwidth_mb_per_s: Some(20_500),
         }],
-        domains: vec![DomainClaim { domain: 0, processors: 4, memory_bytes: 1 << 34, persistent_bytes: 0 }],
+        domains: vec![AffinityDomain { processors: 4, memory_bytes: 1 << 34, ..AffinityDomain::default() }],
         pci_roots: vec![PciClaim { root: "pci0000:00".to_owned(), node: None, devices: 12 }],
         measured: vec!["routing tables: 1 link 120 ns, 2 links 146 ns".to_owned()],
         findings: vec!["0-2 is a link by latency only".to_owned(), "1-2 by the tables only".to_owned()],
@@ -401,21 +402,16 @@ fn phenom() -> MemoryMachine {
 }
 
 fn simulated() -> Vec<(&'static str, Page)> {
-    let scope = memory::Scope { bandwidth: true, surface: true, fit: true };
-    let mut all = memory::simulate(&phenom(), scope);
+    let mut all = memory::simulate(&phenom(), true);
     all.surface.retain(|cell| {
         let (block, stride) = (cell.block_bytes.0.trailing_zeros(), cell.stride_bytes.0.trailing_zeros());
         cell.block_bytes.0.is_power_of_two() && block % 4 == 0 && stride % 3 == 0
     });
     all.bandwidth = all.bandwidth.into_iter().step_by(5).collect();
-    let asked = MemoryView { workaround: Some(true), strides: true, bandwidth: true, surface: true };
-    let sockets = |name: &str, variant: &interconnect::Variant, siblings: &[&str]| {
-        let of = |name: &str| models::known::<interconnect::SocketMachine>(name).expect(name);
-        let siblings: Vec<_> = siblings.iter().map(|name| of(name)).collect();
-        let siblings = Some(siblings.as_slice()).filter(|siblings| !siblings.is_empty());
-        report::linked_sockets_page(&interconnect::simulate(&of(name), variant, siblings).expect(name))
+    let sockets = |name: &str, variant: &interconnect::Variant| {
+        let machine: interconnect::SocketMachine = models::known(name).expect(name);
+        report::linked_sockets_page(&interconnect::simulate(&machine, variant).expect(name))
     };
-    let clusters: interconnect::ClusterMachine = models::known("spr-snc4").expect("it comes with sidestep");
     let counters: tsc::TscMachine = models::known("k8-opteron").expect("it comes with sidestep");
     let scenario = tsc::Scenario {
         governor: tsc::Governor::Ondemand,
@@ -427,24 +423,22 @@ fn simulated() -> Vec<(&'static str, Page)> {
     for row in &mut drift.rows {
         row.curve.truncate(2);
     }
-    let threads = |machine: &str, policy: Policy, sharing: [f64; 2]| {
+    let threads = |machine: &str, policy: Policy, sharing: f64| {
         let machine: scheduling::SchedulingMachine = models::known(machine).expect("it comes with sidestep");
         let pattern = Pattern::Copies;
         let scenario = scheduling::Scenario { policy, pattern, threads: [3, 4], sharing, seed: 1 };
         report::schedulers_page(&scheduling::simulate(&machine, scenario))
     };
     let default = interconnect::Variant::default();
-    let square = interconnect::Variant { square: true, ..interconnect::Variant::default() };
+    let square = interconnect::Variant { remove: vec![[1, 2]], ..interconnect::Variant::default() };
     let filtered = interconnect::Variant { snoop_filter: true, ..interconnect::Variant::default() };
     vec![
-        ("simulated-memory", report::memory_page(&all, MemoryView::default())),
-        ("simulated-memory-asked", report::memory_page(&Simulation { fit: None, ..all.clone() }, asked)),
-        ("simulated-sockets", sockets("x6440-8380", &default, &["x6440-8380", "x6440-8384"])),
-        ("simulated-sockets-square", sockets("x6440-8384", &square, &[])),
-        ("simulated-sockets-filtered", sockets("x6440-8384", &filtered, &[])),
-        ("simulated-clusters", report::clusters_page(&interconnect::simulate_clusters(&clusters, true))),
+        ("simulated-memory", report::memory_page(&all)),
+        ("simulated-sockets", sockets("x6440-8380", &default)),
+        ("simulated-sockets-square", sockets("x6440-8384", &square)),
+        ("simulated-sockets-filtered", sockets("x6440-8384", &filtered)),
         ("simulated-clocks", report::drift_page(&drift)),
-        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, [0.0; 2])),
-        ("simulated-threads-sharing", threads("jacobsville", Policy::ModulesFirst, [0.0, 0.4])),
+        ("simulated-threads", threads("fx-8150", Policy::ModulesFirst, 0.0)),
+        ("simulated-threads-sharing", threads("jacobsville", Policy::DataAware, 0.2)),
     ]
 }

@@ -1,7 +1,7 @@
 //! Renderings of a simulation: widths, sentences, escaping, and the same with nothing in it.
 
-use models::memory::{MemoryMachine, Scope, Simulation, simulate};
-use report::{MemoryView, Terminal, memory_page};
+use models::memory::{MemoryMachine, Simulation, simulate};
+use report::{Terminal, memory_page};
 use unicode_width::UnicodeWidthStr;
 
 fn phenom() -> MemoryMachine {
@@ -16,41 +16,37 @@ fn quick() -> MemoryMachine {
     machine
 }
 
-fn simulated(scope: Scope) -> Simulation {
-    simulate(&quick(), scope)
+fn simulated(with_curves: bool) -> Simulation {
+    simulate(&quick(), with_curves)
 }
 
-fn text(simulation: &Simulation, view: MemoryView, is_long: bool) -> String {
-    memory_page(simulation, view).terminal(Terminal::default(), is_long)
+fn text(simulation: &Simulation, is_long: bool) -> String {
+    memory_page(simulation).terminal(Terminal::default(), is_long)
 }
 
 fn page(simulation: &Simulation) -> String {
-    memory_page(simulation, MemoryView::default()).html()
+    memory_page(simulation).html()
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal_and_every_part_is_there() {
-    let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
-    let view = MemoryView { strides: true, bandwidth: true, ..MemoryView::default() };
+    let simulation = simulated(true);
     for width_columns in [40, 80, 100] {
         let terminal = Terminal { width_columns, colour: false };
-        let text = memory_page(&simulation, view).terminal(terminal, true);
+        let text = memory_page(&simulation).terminal(terminal, true);
         assert!(text.lines().all(|line| line.width() <= width_columns), "{text}");
     }
-    let all = text(&simulation, view, true);
+    let all = text(&simulation, true);
     for part in ["latency_ns", "59.0", "stride of 512 B", "Unchanged within 1 %", "e298 off", "added, ns"] {
         assert!(all.contains(part), "{part}\n{all}");
     }
-    let one = MemoryView { workaround: Some(true), bandwidth: true, ..MemoryView::default() };
-    let asked = text(&simulation, one, false);
-    assert!(asked.contains("e298 on") && !asked.contains("e298 off"), "{asked}");
-    let first = text(&simulation, MemoryView::default(), false);
+    let first = text(&simulation, false);
     assert!(first.lines().count() <= 24 && !first.contains("Bandwidth"), "{first}");
 }
 
 #[test]
 fn the_answer_is_the_cost_of_the_workaround() {
-    let text = text(&simulated(Scope::default()), MemoryView::default(), false);
+    let text = text(&simulated(false), false);
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("With e298 latency_ns takes 1.72 times as long (58.8 to 101 ns);"), "{text}");
     assert!(said.contains("A page walk costs 338 ns more"), "{text}");
@@ -58,8 +54,8 @@ fn the_answer_is_the_cost_of_the_workaround() {
 
 #[test]
 fn a_csv_row_stands_for_every_number() {
-    let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
-    let tables = memory_page(&simulation, MemoryView::default()).csv();
+    let simulation = simulated(true);
+    let tables = memory_page(&simulation).csv();
     let table = |id: &str| &tables.iter().find(|(name, _)| *name == id).expect(id).1;
     for (id, rows) in [
         ("tests", simulation.rows.len()),
@@ -87,10 +83,10 @@ fn a_hostile_machine_file_can_neither_steer_the_terminal_nor_mark_up_the_page() 
         test.name += hostile;
     }
     machine.published.clear();
-    let simulation = simulate(&machine, Scope { bandwidth: true, ..Scope::default() });
+    let simulation = simulate(&machine, true);
     for width_columns in [40, 80] {
         let terminal = Terminal { width_columns, colour: false };
-        let text = memory_page(&simulation, MemoryView::default()).terminal(terminal, true);
+        let text = memory_page(&simulation).terminal(terminal, true);
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
     let page = page(&simulation);
@@ -102,8 +98,8 @@ fn a_machine_without_tests_has_a_text_and_a_page() {
     let mut machine = phenom();
     machine.test.clear();
     machine.published.clear();
-    let simulation = simulate(&machine, Scope { fit: true, ..Scope::default() });
-    assert!(simulation.fit.is_none() && simulation.rows.is_empty());
-    assert!(text(&simulation, MemoryView::default(), false).contains("undetermined: no test"));
+    let simulation = simulate(&machine, false);
+    assert!(simulation.rows.is_empty());
+    assert!(text(&simulation, false).contains("undetermined: no test"));
     assert!(page(&simulation).contains("nothing measured"));
 }

@@ -150,7 +150,7 @@ fn one_node_gets_its_table_and_no_empty_picture() {
 #[test]
 fn a_simulation_draws_the_same_graph() {
     let machine: models::interconnect::SocketMachine = models::known("x6440-8380").expect("a known machine");
-    let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), None);
+    let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default());
     let page = report::linked_sockets_page(&run.expect("it runs")).html();
     assert!(has_figure(&page, "socket-links"));
     check_html(&page);

@@ -1,7 +1,7 @@
 //! Measured sockets of simulated machines: what their models give stands in the place of what was measured.
 
 use machine::{CpuId, CpuSet, NodeId};
-use models::interconnect::{ClusterMachine, SocketMachine, Variant, simulate};
+use models::interconnect::{SocketMachine, Variant, simulate};
 use record::{
     Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
     SocketVerdict, Sockets, SubjectEquality, SubjectRow,
@@ -17,15 +17,17 @@ const HALF_WIDTH: f64 = 0.01;
 /// A machine whose packages each have a node, as its description gives it: latencies, and triads by Little's law.
 pub(crate) fn of_known(name: &str) -> Sockets {
     let machine: SocketMachine = models::known(name).expect("a known machine");
-    let run = simulate(&machine, &Variant::default(), None).expect("it runs");
+    let run = simulate(&machine, &Variant::default()).expect("it runs");
     of_latencies(&run.latency_ns, &(0..run.rows.len() as u32).collect::<Vec<_>>())
 }
 
 /// Two Sapphire Rapids cut into four clusters each, with the latencies that somebody measured and published.
 pub(crate) fn of_clusters() -> Sockets {
     const CLUSTERS_PER_PACKAGE: i64 = 4;
-    let machine: ClusterMachine = models::known("spr-snc4").expect("a known machine");
-    let published = machine.published.expect("a published matrix").latency_ns;
+    let matrix = include_str!("../../../../../../tests/cli/matrices/spr-snc4.csv");
+    let rows = matrix.lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &str| line.split(',').map(|ns| ns.parse().expect("a number")).collect();
+    let published: Vec<Vec<f64>> = rows.map(row).collect();
     let mut sockets = of_latencies(&published, &(0..published.len() as u32).collect::<Vec<_>>());
     for subject in &mut sockets.subjects {
         subject.package = subject.package.map(|cluster| cluster / CLUSTERS_PER_PACKAGE);

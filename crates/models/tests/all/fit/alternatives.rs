@@ -1,12 +1,9 @@
 //! The choices that no document makes, each fitted: what would speak for another one.
 
 use machine::Bytes;
-use serde::Serialize;
-use stats::Order;
 
-use super::description::MemoryMachine;
-use super::fit::{Datum, Residual, Traces, fit, without};
-use super::geometry::PageTableReads;
+use super::memory::{Datum, Residual, Traces, fit, without};
+use models::memory::{MemoryMachine, PageTableReads};
 
 /// Strides that a published latency test may have used: powers of two from two lines to a page.
 const STRIDES: [Bytes; 6] = [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)];
@@ -14,29 +11,28 @@ const STRIDES: [Bytes; 6] = [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), By
 const LEVELS: [u32; 3] = [2, 3, 4];
 
 /// One set of choices and its fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Alternative {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Alternative {
     /// How page tables are read with the workaround on.
-    pub page_table_reads: PageTableReads,
+    pub(crate) page_table_reads: PageTableReads,
     /// Levels of the page table on boards where the file has fitted them.
-    pub page_table_levels: Option<u32>,
+    pub(crate) page_table_levels: Option<u32>,
     /// The stride of tests where the file has fitted it.
-    pub stride_bytes: Option<Bytes>,
+    pub(crate) stride_bytes: Option<Bytes>,
     /// Sum of squared errors in units of tolerance.
-    pub squares: f64,
+    pub(crate) squares: f64,
     /// The largest error in units of its tolerance.
-    pub worst: f64,
+    pub(crate) worst: f64,
     /// The fit's parameter for one read past all caches.
-    pub uncached_read_ns: f64,
+    pub(crate) uncached_read_ns: f64,
     /// Sum of squares of the fit without the number that is held out, where the file names one.
-    pub squares_without: Option<f64>,
+    pub(crate) squares_without: Option<f64>,
     /// That number by that fit.
-    pub held_out: Option<Residual>,
+    pub(crate) held_out: Option<Residual>,
 }
 
 /// Every combination of what the file labels as fitted and is not a number on a scale, best first.
-pub fn alternatives(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Vec<Alternative> {
+pub(crate) fn alternatives(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Vec<Alternative> {
     let reads = if machine.workaround.page_table_reads.is_fitted() {
         vec![PageTableReads::AllUncached, PageTableReads::LastUncached]
     } else {
@@ -57,7 +53,7 @@ pub fn alternatives(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces
             }
         }
     }
-    found.order_by(|a, b| a.squares.total_cmp(&b.squares));
+    found.sort_by(|a, b| a.squares.total_cmp(&b.squares));
     found
 }
 

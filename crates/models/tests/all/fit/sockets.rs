@@ -1,10 +1,8 @@
 //! The fit of latencies to published triads, by several forms, and what each is worth for numbers it was not shown.
 
-use serde::Serialize;
-
-use super::description::SocketMachine;
-use crate::least_squares::on_lines;
-use crate::published::{Misses, error_percent};
+use models::interconnect::{SocketMachine, StreamDescription};
+use models::least_squares::on_lines;
+use models::{Misses, error_percent};
 
 /// A form of the latency: what it is made of, as columns of a straight-line fit.
 #[derive(Debug, Clone, Copy)]
@@ -60,79 +58,74 @@ const FORMS: &[Form] = &[
 ];
 
 /// A parameter that was fitted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FittedParameter {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FittedParameter {
     /// With its unit.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The value with the least squares.
-    pub value: f64,
+    pub(crate) value: f64,
 }
 
 /// How one form meets the published numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FormFit {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FormFit {
     /// Short name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Latency as a function of eccentricity (ecc) and core clock (f).
-    pub formula: &'static str,
+    pub(crate) formula: &'static str,
     /// The form that machine files use.
-    pub is_ours: bool,
+    pub(crate) is_ours: bool,
     /// What was fitted.
-    pub parameters: Vec<FittedParameter>,
+    pub(crate) parameters: Vec<FittedParameter>,
     /// Root mean square of errors, in per cent of what was published.
-    pub rms_percent: f64,
+    pub(crate) rms_percent: f64,
     /// The largest error.
-    pub max_percent: f64,
+    pub(crate) max_percent: f64,
     /// The largest error of a number that the fit was not shown; none if the rest does not tell the parameters.
-    pub left_out_max_percent: Option<f64>,
+    pub(crate) left_out_max_percent: Option<f64>,
 }
 
 /// A machine predicted by a fit that was shown only another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Transfer {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Transfer {
     /// Shown.
-    pub from: String,
+    pub(crate) from: String,
     /// Predicted.
-    pub to: String,
+    pub(crate) to: String,
     /// Socket by socket.
-    pub rows: Vec<TransferRow>,
+    pub(crate) rows: Vec<TransferRow>,
     /// The largest error.
-    pub max_percent: f64,
+    pub(crate) max_percent: f64,
 }
 
 /// One socket of a transfer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TransferRow {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TransferRow {
     /// The socket.
-    pub socket: usize,
+    pub(crate) socket: usize,
     /// What the other machine's fit says.
-    pub triad_mb_per_s: f64,
+    pub(crate) triad_mb_per_s: f64,
     /// What was published.
-    pub published_mb_per_s: f64,
+    pub(crate) published_mb_per_s: f64,
 }
 
 /// All forms on the machines' published numbers, and each machine predicted from each other.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SocketFit {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SocketFit {
     /// The machines.
-    pub machines: Vec<String>,
+    pub(crate) machines: Vec<String>,
     /// How many published numbers.
-    pub published: usize,
+    pub(crate) published: usize,
     /// A row per form.
-    pub forms: Vec<FormFit>,
+    pub(crate) forms: Vec<FormFit>,
     /// A row per ordered pair of machines.
-    pub transfers: Vec<Transfer>,
+    pub(crate) transfers: Vec<Transfer>,
     /// Half of the spread between sockets that the model holds for equal: no form can do better in all.
-    pub scatter_percent: f64,
+    pub(crate) scatter_percent: f64,
 }
 
 /// Fits every form to the numbers that were published of these machines.
-pub fn fit(machines: &[SocketMachine]) -> SocketFit {
+pub(crate) fn fit(machines: &[SocketMachine]) -> SocketFit {
     let all = data(machines);
     let transfers = machines.iter().flat_map(|from| {
         let others = machines.iter().filter(move |to| to.name != from.name);
@@ -155,11 +148,17 @@ fn data(machines: &[SocketMachine]) -> Vec<Datum> {
         data.extend(machine.published.iter().map(|one| Datum {
             further_hops: f64::from(hops.eccentricity(one.socket)) - 1.0,
             period_ns: 1e9 / machine.core_hz.value.0,
-            latency_ns: stream.latency_ns(one.triad_mb_per_s),
+            latency_ns: latency_of_triad_ns(stream, one.triad_mb_per_s),
             triad_mb_per_s: one.triad_mb_per_s,
         }));
     }
     data
+}
+
+/// The latency that makes this triad, which counts three lines a row, if nothing is lost.
+fn latency_of_triad_ns(stream: &StreamDescription, mb_per_s: f64) -> f64 {
+    let line_bytes = f64::from(stream.line_bytes.value);
+    3.0 * line_bytes * 1e3 * stream.outstanding_lines.value / (stream.demand_lines_per_row.value * mb_per_s)
 }
 
 /// Parameters with the least relative squares: an error of a per cent counts the same on every socket.

@@ -1,17 +1,16 @@
 //! What a class of work loses beside another on CPUs that share a unit, as it was measured.
 
 use machine::CpuId;
+use placement::CLASSES;
 use record::{Cores, UnlikeSlowdown};
 use stats::median;
 
-use super::description::CLASSES;
-
-/// Names of the classes in records, in the order of [`super::Class`].
+/// Names of the classes in records, in the order of the objective.
 const NAMES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
 
 /// Time together over time alone by class and class beside it: the median of the pairs of CPUs that are `together`. Unlike loops that were
 /// not run beside each other are taken to lose the smaller of the two. `None` where no such pair was measured.
-pub fn class_slowdowns(
+pub(super) fn class_slowdowns(
     cores: &Cores,
     together: impl Fn(CpuId, CpuId) -> bool,
 ) -> Option<[[f64; CLASSES]; CLASSES]> {

@@ -7,111 +7,105 @@
 use std::collections::HashMap;
 
 use machine::Bytes;
-use serde::Serialize;
 
-use super::costs::{Costs, Parameters};
-use super::description::{MemoryMachine, Program, Test, Workaround};
-use super::geometry::Geometry;
-use super::prediction::{trace, value};
-use super::simulator::{Counters, RUN_LINES_MAX};
-use crate::least_squares::{Weighed, least_squares, weigh};
-use crate::published::error_percent;
+use models::error_percent;
+use models::memory::{
+    Board, Costs, Counters, Geometry, MemoryMachine, Parameters, Program, RUN_LINES_MAX, Test, Workaround,
+    trace, value,
+};
+
+use super::least_squares::{Weighed, least_squares, weigh};
 
 /// One published number, and how near the model shall come.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Datum {
+pub(crate) struct Datum {
     /// The test.
-    pub test: Test,
+    pub(crate) test: Test,
     /// Without or with the workaround.
-    pub workaround: Workaround,
+    pub(crate) workaround: Workaround,
     /// The number.
-    pub published: f64,
+    pub(crate) published: f64,
     /// One unit of error.
-    pub tolerance_percent: f64,
+    pub(crate) tolerance_percent: f64,
     /// The number that shows what a fit without it is worth.
-    pub hold_out: bool,
+    pub(crate) hold_out: bool,
 }
 
 /// A prediction beside its published number.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Residual {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Residual {
     /// The test.
-    pub name: String,
+    pub(crate) name: String,
     /// Without or with the workaround.
-    pub workaround: Workaround,
+    pub(crate) workaround: Workaround,
     /// By the model.
-    pub predicted: f64,
+    pub(crate) predicted: f64,
     /// By others.
-    pub published: f64,
+    pub(crate) published: f64,
     /// Of the published number.
-    pub error_percent: f64,
+    pub(crate) error_percent: f64,
     /// One unit of error.
-    pub tolerance_percent: f64,
+    pub(crate) tolerance_percent: f64,
 }
 
 /// What a fit found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Fit {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fit {
     /// The parameters.
-    pub parameters: Parameters,
+    pub(crate) parameters: Parameters,
     /// How near each number is.
-    pub residuals: Vec<Residual>,
+    pub(crate) residuals: Vec<Residual>,
     /// Sum of squared errors in units of tolerance.
-    pub squares: f64,
+    pub(crate) squares: f64,
 }
 
 impl Fit {
     /// The largest error in units of its tolerance.
-    pub fn worst(&self) -> f64 {
+    pub(crate) fn worst(&self) -> f64 {
         let units = self.residuals.iter().map(|one| (one.error_percent / one.tolerance_percent).abs());
         units.fold(0.0, f64::max)
     }
 }
 
 /// One free parameter: what it is, and how well the numbers tell it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Identified {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Identified {
     /// Its name in the machine file.
-    pub parameter: String,
+    pub(crate) parameter: String,
     /// Fitted.
-    pub value: f64,
+    pub(crate) value: f64,
     /// By how many per cent it may move while all errors together grow by one unit; none if nothing holds it.
-    pub uncertainty_percent: Option<f64>,
+    pub(crate) uncertainty_percent: Option<f64>,
 }
 
 /// How well the published numbers tell the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Identification {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Identification {
     /// Published numbers.
-    pub numbers: usize,
+    pub(crate) numbers: usize,
     /// Those that are fitted.
-    pub fitted: Vec<Identified>,
+    pub(crate) fitted: Vec<Identified>,
     /// Rank of the sensitivities of all numbers to the fitted parameters.
-    pub rank: usize,
+    pub(crate) rank: usize,
     /// Rank when the number of outstanding lines is free as well.
-    pub rank_with_outstanding_lines: usize,
+    pub(crate) rank_with_outstanding_lines: usize,
     /// Best fit for each number of outstanding lines: startup lines and sum of squares.
-    pub outstanding_lines: Vec<OutstandingProfile>,
+    pub(crate) outstanding_lines: Vec<OutstandingProfile>,
 }
 
 /// The best fit with a given number of outstanding lines.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OutstandingProfile {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OutstandingProfile {
     /// Given.
-    pub outstanding_lines: f64,
+    pub(crate) outstanding_lines: f64,
     /// Fitted to it.
-    pub startup_lines: f64,
+    pub(crate) startup_lines: f64,
     /// Sum of squared errors in units of tolerance.
-    pub squares: f64,
+    pub(crate) squares: f64,
 }
 
 /// The published numbers that take part in a fit.
-pub fn data(machine: &MemoryMachine) -> Vec<Datum> {
+pub(crate) fn data(machine: &MemoryMachine) -> Vec<Datum> {
     let mut data = Vec::new();
     for one in &machine.published {
         let test = machine.test.iter().find(|test| test.name == one.test);
@@ -128,7 +122,7 @@ pub fn data(machine: &MemoryMachine) -> Vec<Datum> {
 
 /// Traces that were run, so that none runs twice.
 #[derive(Debug, Default)]
-pub struct Traces {
+pub(crate) struct Traces {
     known: HashMap<(Geometry, Program, Bytes, Bytes), Counters>,
 }
 
@@ -259,7 +253,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-fn board<'m>(machine: &'m MemoryMachine, datum: &Datum) -> &'m super::description::Board {
+fn board<'m>(machine: &'m MemoryMachine, datum: &Datum) -> &'m Board {
     machine.board(datum.test.board(datum.workaround)).expect("the parser holds tests to boards of the file")
 }
 
@@ -275,7 +269,7 @@ fn residual(datum: &Datum, predicted: f64) -> Residual {
 }
 
 /// Fits a machine to its published numbers; `None` without any.
-pub fn fit(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Option<Fit> {
+pub(crate) fn fit(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Option<Fit> {
     if data.is_empty() {
         return None;
     }
@@ -283,19 +277,24 @@ pub fn fit(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Opti
 }
 
 /// How well the numbers tell the parameters of a fit.
-pub fn identify(machine: &MemoryMachine, data: &[Datum], fit: &Fit, traces: &mut Traces) -> Identification {
+pub(crate) fn identify(
+    machine: &MemoryMachine,
+    data: &[Datum],
+    fit: &Fit,
+    traces: &mut Traces,
+) -> Identification {
     Problem::new(machine, data, traces).identification(fit)
 }
 
 /// Leaves each number out in turn, fits the others, and predicts it.
-pub fn hold_out(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Vec<Residual> {
+pub(crate) fn hold_out(machine: &MemoryMachine, data: &[Datum], traces: &mut Traces) -> Vec<Residual> {
     (0..data.len())
         .filter_map(|index| without(machine, data, index, traces).map(|(_, shown)| shown))
         .collect()
 }
 
 /// The fit without one number, and that number by it.
-pub(super) fn without(
+pub(crate) fn without(
     machine: &MemoryMachine,
     data: &[Datum],
     left_out: usize,
