@@ -153,8 +153,8 @@ mod tests {
     }
 
     /// Options and arguments that take a path, by what is done with it. What is new here belongs into tests/all/prepared_paths.rs as well.
-    const WRITTEN: [&str; 8] =
-        ["html", "csv", "prometheus", "metrics-file", "output", "save", "record", "directory"];
+    const WRITTEN: [&str; 9] =
+        ["html", "csv", "junit", "prometheus", "metrics-file", "output", "save", "record", "directory"];
     const READ: [&str; 13] = [
         "check",
         "check-up",

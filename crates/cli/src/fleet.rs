@@ -22,7 +22,7 @@ pub(crate) enum FleetCommand {
     Check(check::CheckArguments),
     /// Print the jobs that repeat each suspect beside healthy nodes
     Confirm(export::ConfirmArguments),
-    /// A check for Prometheus or Slurm
+    /// A check for Prometheus, JUnit or Slurm
     Export(export::ExportArguments),
 }
 

@@ -80,6 +80,9 @@ struct CheckArguments {
     /// Write metrics in Prometheus' text format to this file, such as /var/lib/node_exporter/sidestep.prom
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
+    /// Write the result as JUnit XML to this file
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     #[command(flatten)]
     forms: Forms,
 }
@@ -249,6 +252,9 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     };
     if let Some(file) = &arguments.metrics_file {
         write_atomically(file, metrics::metrics(&outcome).as_bytes())?;
+    }
+    if let Some(file) = &arguments.junit {
+        write_atomically(file, metrics::junit(&outcome).as_bytes())?;
     }
     let page = report::guard_page(&outcome);
     arguments.forms.print(&page, &outcome, global)?;

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::Args;
 use experiments::history::seconds_of_utc;
+use fleet::check::is_rare;
+use fleet::confirm::suspect_text;
 use host::live::write_atomically;
 use record::{FLEET_CHECK_SCHEMA, FleetCheck, FleetNode, FleetStatus, FleetSuspect, word};
-use report::{Family, Sample};
+use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
 use crate::outcome::Outcome;
 use crate::{output, store};
@@ -20,6 +22,9 @@ pub(crate) struct ExportArguments {
     /// Write metrics in Prometheus' text format to this file: 25 series a node at most
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
+    /// Write the result as JUnit XML to this file
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Print the lines that take confirmed nodes out of Slurm; they are not run
     #[arg(long)]
     slurm_drain: bool,
@@ -27,15 +32,18 @@ pub(crate) struct ExportArguments {
 
 /// Writes and prints.
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<Outcome> {
+    let ExportArguments { prometheus, junit, slurm_drain, .. } = arguments;
     ensure!(
-        arguments.slurm_drain || arguments.prometheus.is_some(),
-        "nothing to export; give --prometheus FILE or --slurm-drain"
+        *slurm_drain || [prometheus, junit].iter().any(|file| file.is_some()),
+        "nothing to export; give --prometheus FILE, --junit FILE or --slurm-drain"
     );
     let found = document(&arguments.check)?;
-    if let Some(file) = &arguments.prometheus {
-        write_atomically(file, metrics(&found).as_bytes())?;
-    }
-    if arguments.slurm_drain {
+    let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| {
+        file.as_ref().map_or(Ok(()), |file| write_atomically(file, text().as_bytes()))
+    };
+    write(prometheus, &|| metrics(&found))?;
+    write(junit, &|| self::junit(&found))?;
+    if *slurm_drain {
         output::print_lines(&fleet::confirm::slurm_drain(&found)?)?;
     }
     Ok(Outcome::Done)
@@ -85,6 +93,35 @@ fn metrics(check: &FleetCheck) -> String {
 
 fn suspect_of<'c>(check: &'c FleetCheck, node: &FleetNode) -> Option<&'c FleetSuspect> {
     check.suspects.iter().find(|one| one.node == node.node)
+}
+
+/// A suite of tests: each node, each level, each rare state. Busy nodes are skipped.
+fn junit(check: &FleetCheck) -> String {
+    let case = |class, name: String, failure: Option<String>| {
+        let failed = |message| TestResult::Failed { message, detail: String::new() };
+        TestCase { class, name, result: failure.map_or(TestResult::Passed, failed) }
+    };
+    let nodes = check.nodes.iter().map(|node| {
+        let suspect = suspect_of(check, node).filter(|one| one.status != FleetStatus::NotSeenAgain);
+        let judged = case("nodes", node.node.clone(), suspect.map(suspect_text));
+        if node.is_busy && judged.result == TestResult::Passed {
+            TestCase { result: TestResult::Skipped("busy".to_owned()), ..judged }
+        } else {
+            judged
+        }
+    });
+    let levels = check.levels.iter().map(|one| {
+        let (status, metrics, of_metrics) = (word(&one.status), one.metrics, one.of_metrics);
+        let why = format!("{status}: {:+.1} % on {metrics} of {of_metrics} metrics", one.worse_percent);
+        let failure = (one.status != FleetStatus::NotSeenAgain).then_some(why);
+        case("factors", format!("{}={}", one.factor, one.level), failure)
+    });
+    let states = check.minorities.iter().filter(|one| is_rare(one)).map(|one| {
+        let why = format!("{} on {} of {} nodes, usually {}", one.state, one.nodes, one.of_nodes, one.usual);
+        case("states", format!("{} {}", one.kind, one.id), Some(why))
+    });
+    let cases = nodes.chain(levels).chain(states).collect();
+    report::junit(&TestSuite { name: "sidestep fleet", timestamp: String::new(), cases })
 }
 
 /// Options of `fleet confirm`.
@@ -199,5 +236,12 @@ mod tests {
         let text = metrics(&found);
         let series = text.lines().filter(|line| line.contains("{node=\"n1\"")).count();
         assert_eq!(series, 25);
+    }
+
+    #[test]
+    fn junit_counts_and_escapes() {
+        let text = junit(&check());
+        assert!(text.contains("tests=\"4\" failures=\"3\" errors=\"0\" skipped=\"1\""), "{text}");
+        assert!(text.contains("name=\"n&quot;2\n&lt;\""), "{text}");
     }
 }

@@ -1,8 +1,8 @@
-//! A check for machines: as metrics.
+//! A check for machines: as metrics and as a suite of tests.
 
 use experiments::history::seconds_of_utc;
 use record::{GuardClass, GuardOutcome, GuardVerdict};
-use report::{Family, Sample};
+use report::{Family, Sample, TestCase, TestResult, TestSuite};
 
 const VERDICTS: [(GuardVerdict, &str); 3] = [
     (GuardVerdict::AsBefore, "as_before"),
@@ -40,6 +40,38 @@ pub(super) fn metrics(found: &GuardOutcome) -> String {
         Family::gauge("last_check_timestamp_seconds", "When the last check began.").of(checked),
     ];
     report::metrics("sidestep_guard_", families)
+}
+
+/// The check as a suite of tests: the facts, and each class of numbers.
+pub(super) fn junit(found: &GuardOutcome) -> String {
+    let facts = found.facts.iter().map(|fact| {
+        let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
+        format!("{}: {} -> {}", fact.fact, value(0), value(1))
+    });
+    let is_withheld = found.verdict == GuardVerdict::CannotTell;
+    let case = |name: &str, lines: Vec<String>, may_skip: bool| TestCase {
+        class: "",
+        name: name.to_owned(),
+        result: if !lines.is_empty() {
+            TestResult::Failed { message: found.sentence.clone(), detail: lines.join("\n") }
+        } else if may_skip && is_withheld {
+            TestResult::Skipped(found.sentence.clone())
+        } else {
+            TestResult::Passed
+        },
+    };
+    let of_class = |class: &GuardClass| {
+        let changes = found.changes.iter().filter(|change| change.class == class.class);
+        let lines = changes.map(|change| {
+            let what = change.row.as_ref().unwrap_or(&change.class);
+            format!("{what}: cost {:+.1} %, limit {:.1} %", change.slower_percent, change.limit_percent)
+        });
+        case(&class.class, lines.collect(), true)
+    };
+    let cases = [case("facts", facts.collect(), false)].into_iter();
+    let cases = cases.chain(found.classes.iter().map(of_class)).collect();
+    let timestamp = found.checked_utc.trim_end_matches('Z').to_owned();
+    report::junit(&TestSuite { name: "sidestep guard", timestamp, cases })
 }
 
 #[cfg(test)]
@@ -88,5 +120,19 @@ mod tests {
         assert!(text.contains("sidestep_guard_verdict{verdict=\"changed\"} 1\n"), "{text}");
         assert!(text.contains("sidestep_guard_change_ratio{class=\"latency\"} 0.125\n"), "{text}");
         assert!(text.contains("last_check_timestamp_seconds 1767225600\n"), "{text}");
+    }
+
+    #[test]
+    fn junit_counts_what_failed_and_foreign_text_stays_text() {
+        let text = junit(&found());
+        assert!(text.contains("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""), "{text}");
+        assert!(text.contains("kernel: &lt;6&gt; -&gt; none</failure>") && !text.contains('\u{1}'), "{text}");
+        let open = GuardOutcome {
+            verdict: GuardVerdict::CannotTell,
+            facts: Vec::new(),
+            changes: Vec::new(),
+            ..found()
+        };
+        assert!(junit(&open).contains("failures=\"0\" errors=\"0\" skipped=\"2\""));
     }
 }

@@ -73,12 +73,14 @@ impl Bench {
 
 /// Every option that writes a file, with what makes its command ready to write at once. A debug build measures nothing: `--metrics-file`
 /// of `clock watch` and the files of a run are written by the same function.
-const OUTPUTS: [&str; 7] = [
+const OUTPUTS: [&str; 9] = [
     "flaws --html OUT",
     "machine --save OUT",
     "show one.json --html OUT",
     "compare one.json one.json --html OUT",
+    "fleet export check.json --junit OUT",
     "fleet export check.json --prometheus OUT",
+    "guard check --state state --records one.json --junit OUT",
     "guard check --state state --records one.json --metrics-file OUT",
     "guard check --state state --records one.json --html OUT",
 ];
