@@ -76,19 +76,21 @@ impl Outcome {
     }
 }
 
-/// The answers of a record: of a check-up to all questions whose probes were planned, of another to none.
+/// The answers of a record: of a check-up to all questions whose probes were planned; of one that planned none of them, as those of earlier
+/// versions, to those that its rows answer.
 pub fn answers(record: &Record) -> Vec<QuestionAnswer> {
-    let is_planned = |question: &&Question| {
-        let planned = record.plan.entries.iter().filter(|entry| entry.planned_s > 0.0);
-        let mut names = planned.map(|entry| entry.probe.as_str());
-        names.any(|name| question.probes.contains(&name))
-    };
-    let answered = QUESTIONS.iter().filter(is_planned).map(|question| {
-        let outcome = (question.answer)(record);
+    let planned = record.plan.entries.iter().filter(|entry| entry.planned_s > 0.0);
+    let planned: Vec<&str> = planned.map(|entry| entry.probe.as_str()).collect();
+    let is_check_up = !record.memory.latency.is_empty() || !record.cores.control.is_empty();
+    let answered = QUESTIONS.iter().filter_map(|question| {
+        let is_planned = question.probes.iter().any(|probe| planned.contains(probe));
+        let outcome = (is_planned || is_check_up).then(|| (question.answer)(record))?;
+        let is_answered =
+            !matches!(outcome.verdict, AnswerVerdict::Undetermined | AnswerVerdict::NotApplicable);
         let finite = outcome.number.filter(|(value, interval, _)| {
             [*value, interval.low, interval.high].iter().all(|number| number.is_finite())
         });
-        QuestionAnswer {
+        (is_planned || is_answered).then(|| QuestionAnswer {
             question: question.name.to_owned(),
             verdict: outcome.verdict,
             sentence: outcome.sentence,
@@ -97,7 +99,7 @@ pub fn answers(record: &Record) -> Vec<QuestionAnswer> {
             high: finite.map(|(_, interval, _)| interval.high),
             unit: finite.map_or("", |(.., unit)| unit).to_owned(),
             reason: outcome.reason,
-        }
+        })
     });
     answered.collect()
 }

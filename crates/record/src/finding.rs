@@ -17,23 +17,25 @@ pub enum Severity {
     Good,
 }
 
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Area {
-    /// The run itself: it ended early.
-    Run,
-    /// Flaws of the CPU and what stands against them.
-    Flaws,
-    /// Caches, memory, page walks and sockets.
-    Memory,
-    /// Cores, their siblings, and what they compute.
-    Cores,
-    /// Clocks and counters.
-    Clocks,
-    /// What else used the machine meanwhile.
-    Noise,
+machine::named! {
+    /// What a finding is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Area {
+        /// The run itself: it ended early.
+        Run = "run",
+        /// Flaws of the CPU and what stands against them.
+        Flaws = "flaws",
+        /// Caches, memory, page walks and sockets.
+        Memory = "memory",
+        /// Cores, their siblings, and what they compute.
+        Cores = "cores",
+        /// Clocks and counters.
+        Clocks = "clocks",
+        /// What else used the machine meanwhile.
+        Noise = "noise",
+    }
 }
 
 /// Something to do next.

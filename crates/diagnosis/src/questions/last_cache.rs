@@ -52,7 +52,7 @@ pub(super) fn usable(record: &Record) -> Outcome {
     let reads = reads(record, smallest);
     if reads.len() < FEWEST_BLOCKS {
         let is_laid = samples(record, "blocks").next().is_some();
-        let has_huge = samples(record, "blocks").any(|sample| is_huge(&sample));
+        let has_huge = samples(record, "blocks").any(is_huge);
         return if is_laid && !has_huge {
             Outcome::undetermined("without huge pages translation hides where it ends")
         } else {
@@ -100,7 +100,8 @@ pub(super) fn usable(record: &Record) -> Outcome {
 /// Times by block from this size on, ascending: medians over epochs of reads in huge pages.
 fn reads(record: &Record, smallest: u64) -> Vec<Read> {
     let mut by_block: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for sample in samples(record, "blocks").chain(samples(record, "memory")).filter(is_huge) {
+    for sample in samples(record, "blocks").chain(samples(record, "memory")).filter(|sample| is_huge(sample))
+    {
         if let Some(block) = sample.block_bytes.filter(|block| block.0 >= smallest) {
             by_block.entry(block.0).or_default().push(sample.value);
         }
@@ -109,7 +110,7 @@ fn reads(record: &Record, smallest: u64) -> Vec<Read> {
     by_block.into_iter().filter_map(median).filter(|(_, ns)| ns.is_finite() && *ns > 0.0).collect()
 }
 
-fn is_huge(sample: &&QuestionSample) -> bool {
+fn is_huge(sample: &QuestionSample) -> bool {
     sample.page_bytes.is_some_and(|page| page.0 >= HUGE_PAGE)
 }
 
