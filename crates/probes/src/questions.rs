@@ -63,7 +63,7 @@ type Task = (f64, fn(&mut Bench, CpuId, Instant) -> Result<(), MemoryError>);
 
 /// In the order in which they run. What ends early leaves its time to the next.
 const TASKS: [Task; 4] =
-    [(0.1, latency::caches), (0.35, pages::gain), (0.3, cpus::alike), (1.0, latency::memory)];
+    [(0.1, latency::caches), (0.28, pages::gain), (0.25, cpus::alike), (1.0, latency::memory)];
 
 /// Takes samples for all questions on the last CPU of the session, as interrupts go to the first ones on most machines, and adds them
 /// to the record, also when stopped half-way.

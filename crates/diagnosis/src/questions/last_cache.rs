@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use machine::Bytes;
 use record::{QuestionSample, Record};
-use stats::Interval;
+use stats::{Interval, student_quantile};
 
 use super::{Outcome, nothing_measured, samples};
 use crate::wording::{rounded, size};
@@ -19,9 +19,8 @@ const BEYOND_SECOND: u64 = 2;
 const STEPS: i32 = 4;
 /// Reads of one block scatter by this at least, of logarithms, between runs of a guest.
 const LEAST_SCATTER: f64 = 0.03;
-/// A size explains the reads nearly as well as the best if their squares add up to no more than so many variances above it: Wilks
-/// 1938, one parameter, 95 %.
-const NEARLY_AS_WELL: f64 = 3.84;
+/// Fitted to the reads: a size and two times.
+const FITTED: usize = 3;
 /// Blocks from which a size can be seen, at least.
 const FEWEST_BLOCKS: usize = 4;
 /// Memory has to take so much longer than the cache.
@@ -73,8 +72,11 @@ pub(super) fn usable(record: &Record) -> Outcome {
             Some(_) => Outcome::ok(format!("none noticed: {flat}{claim}")).warning_if(true),
         };
     }
-    let variance = (best.squares / (reads.len() as f64 - 3.0).max(1.0)).max(LEAST_SCATTER.powi(2));
-    let limit = best.squares + NEARLY_AS_WELL * variance;
+    // A size explains the reads nearly as well as the best if an F test of one parameter does not reject it (Draper and Smith, Applied
+    // Regression Analysis, on nonlinear estimation); three are fitted.
+    let degrees = (reads.len() - FITTED).max(1);
+    let variance = (best.squares / degrees as f64).max(LEAST_SCATTER.powi(2));
+    let limit = best.squares + student_quantile(0.95, degrees as u32).powi(2) * variance;
     // What lies between two sizes that were tried is not known.
     let step = (1.0 / f64::from(STEPS)).exp2();
     let likely = fits.iter().filter(|fit| fit.squares <= limit).map(|fit| fit.bytes);
@@ -82,7 +84,7 @@ pub(super) fn usable(record: &Record) -> Outcome {
         likely.fold((f64::INFINITY, 0.0_f64), |(low, high), bytes| (low.min(bytes), high.max(bytes)));
     let interval = Interval { low: low / step, high: high * step };
     let less_than_claimed = claimed.is_some_and(|claim| claim.0 as f64 > interval.high * CLAIM_BEYOND);
-    let sentence = match (low <= first, high >= last) {
+    let sentence = match (interval.low <= first, interval.high >= last) {
         (false, false) => format!("{} usable", size(Bytes(best.bytes as u64), interval)),
         (false, true) => format!("at least {} usable", rounded(interval.low)),
         (true, false) => format!("at most {} usable", rounded(interval.high)),

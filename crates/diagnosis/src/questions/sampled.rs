@@ -93,7 +93,7 @@ pub(super) fn memory(record: &Record) -> Outcome {
         let _ = write!(sentence, "; {base:.0} ns in base pages");
     }
     if let Some(cache) = record.machine.topology.largest_cache_bytes() {
-        let share = cache.0 as f64 / block.0 as f64;
+        let share = cache.0 as f64 / (block.0 / LINES_OF_BLOCK) as f64;
         if share >= SERVED_BY_CACHE {
             let percent = 100.0 * share.min(1.0);
             let _ = write!(sentence, "; a cache of {cache} may serve {percent:.0} % of them");
@@ -111,6 +111,8 @@ fn usual_block(record: &Record) -> Option<Bytes> {
     epochs.into_iter().max_by_key(|(block, epochs)| (epochs.len(), *block)).map(|(block, _)| block)
 }
 
+/// One line in so many of the block is read: see `probes::questions`.
+const LINES_OF_BLOCK: u64 = 4;
 /// A cache that serves less of the reads is not worth a word.
 const SERVED_BY_CACHE: f64 = 0.05;
 

@@ -29,20 +29,23 @@ const MEMORY_BLOCK: Bytes = Bytes(1 << 30);
 const MEMORY_STRIDE: usize = 256;
 /// Rounds of a window: a thousand loads, 0.1 to 0.3 ms.
 const MEMORY_ROUNDS: u64 = 16;
-/// Laying the block takes this share of the time, by the speed of a block of so many bytes.
-const LAYING_SHARE: f64 = 0.15;
+/// Laying the block takes this share of the time, by the speed of a block of so many bytes, whose links are this much sooner laid.
+const LAYING_SHARE: f64 = 0.45;
+const SLOWER_BEYOND_CACHES: f64 = 3.0;
 const LAYING_PROBE: Bytes = Bytes(32 << 20);
 /// Windows of the whole block take this share of the time, and those of each part of it.
 const SAMPLE_SHARE: f64 = 0.12;
 const PART_SHARE: f64 = 0.02;
 /// Parts go up by octaves, each line of them a node, from what L2 of some cores holds: small ones are soon laid.
-const LARGEST_PART: Bytes = Bytes(256 << 20);
+const LARGEST_PART: Bytes = Bytes(128 << 20);
 /// And to here with less time than this: laying the larger ones would take it.
-const LARGEST_PART_IN_SHORT: Bytes = Bytes(64 << 20);
+const LARGEST_PART_IN_SHORT: Bytes = Bytes(32 << 20);
 const SHORT_OF_TIME: Duration = Duration::from_millis(1500);
 const SMALLEST_PART: Bytes = Bytes(1 << 20);
-/// Reads before the first window at most: laying the chain has left its lines in the caches already.
-const WARM_LOADS_MAX: u64 = 1 << 16;
+/// Samples of parts are called so.
+const PARTS: &str = "blocks";
+/// Reads before the first window between two looks at the clock, and all of them where the block is beyond every cache.
+const WARM_PIECE: u64 = 1 << 14;
 
 /// Blocks that L1 and L2 hold by their claims, each out of reach of the level below: half of the first, and the middle between the two.
 fn cache_blocks(machine: &Machine, cpu: CpuId) -> Vec<(&'static str, Bytes)> {
@@ -105,7 +108,7 @@ pub(super) fn memory(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
     let mut part = SMALLEST_PART.0;
     while part <= (block.0 / 2).min(largest.0) {
         let memory = &mut memory[..part as usize];
-        reads(bench, cpu, memory, ("blocks", page_bytes), (line, left.mul_f64(PART_SHARE)), until);
+        reads(bench, cpu, memory, (PARTS, page_bytes), (line, left.mul_f64(PART_SHARE)), until);
         part *= 2;
     }
     drop(mapping);
@@ -116,17 +119,19 @@ pub(super) fn memory(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
     Ok(())
 }
 
-/// The largest block, in whole octaves, that is laid in so much time at the speed of a small one: memory that a guest has never touched
-/// comes thirty times slower than other.
-fn laid_in(bench: &Bench, time: Duration, until: Instant) -> Result<Bytes, MemoryError> {
+/// The largest block, in whole octaves, that is mapped and laid in so much time at the speed of a small one: memory that a guest has
+/// never touched comes thirty times slower than other.
+fn laid_in(bench: &mut Bench, time: Duration, until: Instant) -> Result<Bytes, MemoryError> {
     let most = largest_block(&bench.machine, MEMORY_BLOCK);
     let small = most.min(LAYING_PROBE);
     let begun = Instant::now();
-    let laid = bench.mapping(small, PageRequest::Huge, until)?.is_some();
-    let octaves =
-        (time.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6)).log2().floor().clamp(0.0, 20.0);
-    let block = if laid { small.0 << octaves as u32 } else { small.0 };
-    Ok(Bytes(block.min(most.0)))
+    let Some(mut mapping) = bench.mapping(small, PageRequest::Huge, until)? else { return Ok(small) };
+    let (mapped, begun) = (begun.elapsed(), Instant::now());
+    let _ = bench.chain(mapping.as_mut_slice(), MEMORY_STRIDE, until);
+    let laid = begun.elapsed();
+    let seconds = mapped.as_secs_f64() + SLOWER_BEYOND_CACHES * laid.as_secs_f64();
+    let octaves = (time.as_secs_f64() / seconds.max(1e-6)).log2().floor().clamp(0.0, 20.0);
+    Ok(Bytes((small.0 << octaves as u32).min(most.0)))
 }
 
 /// Windows of random reads in a block, for so long.
@@ -141,8 +146,14 @@ fn reads(
     let block = Bytes(memory.len() as u64);
     let Some(chain) = bench.chain(memory, stride_bytes, until) else { return };
     let mut walker = Walker::new(&chain, MEMORY_ROUNDS);
-    // What fits into a cache is to be there.
-    walker.warm((chain.nodes() as u64).min(WARM_LOADS_MAX), bench.sampler(cpu));
+    // A part once as a whole: laying leaves other lines in the caches than reading in this order does.
+    let most = if question == PARTS { chain.nodes() as u64 } else { WARM_PIECE };
+    let mut left = most.min(chain.nodes() as u64);
+    while left > 0 && !bench.is_over(until) {
+        let piece = left.min(WARM_PIECE);
+        walker.warm(piece, bench.sampler(cpu));
+        left -= piece;
+    }
     let sample = about(question, cpu, block, page_bytes, "ns");
     bench.take(sample, until.min(Instant::now() + time), |bench| {
         let timed = walker.window(bench.sampler(cpu))?;
