@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use machine::Bytes;
-use record::{QuestionSample, Record};
+use record::Record;
 use stats::{Interval, student_quantile};
 
 use super::{Outcome, nothing_measured, samples};
@@ -25,6 +25,8 @@ const FITTED: usize = 3;
 const FEWEST_BLOCKS: usize = 4;
 /// Memory has to take so much longer than the cache.
 const DISTINCT: f64 = 1.25;
+/// Reads that are sooner than random ones of memory by this factor come from a cache; translation is part of the latter.
+const NEARER: f64 = 2.0;
 /// Claims within this factor of the bounds agree.
 const CLAIM_BEYOND: f64 = 1.3;
 
@@ -50,13 +52,7 @@ pub(super) fn usable(record: &Record) -> Outcome {
     let smallest = claims(2).map_or(0, |second| second.0 * BEYOND_SECOND);
     let reads = reads(record, smallest);
     if reads.len() < FEWEST_BLOCKS {
-        let is_laid = samples(record, "blocks").next().is_some();
-        let has_huge = samples(record, "blocks").any(is_huge);
-        return if is_laid && !has_huge {
-            Outcome::undetermined("without huge pages translation hides where it ends")
-        } else {
-            nothing_measured(record)
-        };
+        return nothing_measured(record);
     }
     let claimed = claims(3);
     let (first, last) = (reads[0].0, reads[reads.len() - 1].0);
@@ -66,8 +62,14 @@ pub(super) fn usable(record: &Record) -> Outcome {
     };
     let claim = claimed.map_or_else(String::new, |claim| format!("; {claim} claimed"));
     if best.ratio < DISTINCT {
+        let beyond: Vec<f64> = samples(record, "memory").map(|sample| sample.value).collect();
+        let is_nearer = stats::median(&beyond).is_some_and(|memory_ns| memory_ns > NEARER * reads[0].1);
         let flat = format!("reads of {} to {} take the same time", rounded(first), rounded(last));
         return match claimed {
+            Some(_) if is_nearer => {
+                let interval = Interval { low: last, high: last };
+                Outcome::ok(format!("at least {} usable{claim}", rounded(last))).of(last, interval, "bytes")
+            }
             None => Outcome::not_applicable(format!("no L3 is claimed, and {flat}")),
             Some(_) => Outcome::ok(format!("none noticed: {flat}{claim}")).warning_if(true),
         };
@@ -99,11 +101,10 @@ pub(super) fn usable(record: &Record) -> Outcome {
     Outcome::ok(sentence + &claim).warning_if(less_than_claimed).of(best.bytes, interval, "bytes")
 }
 
-/// Times by block from this size on, ascending: medians over epochs of reads in huge pages.
+/// Times by block from this size on, ascending: medians over epochs.
 fn reads(record: &Record, smallest: u64) -> Vec<Read> {
     let mut by_block: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for sample in samples(record, "blocks").chain(samples(record, "memory")).filter(|sample| is_huge(sample))
-    {
+    for sample in samples(record, "blocks") {
         if let Some(block) = sample.block_bytes.filter(|block| block.0 >= smallest) {
             by_block.entry(block.0).or_default().push(sample.value);
         }
@@ -111,13 +112,6 @@ fn reads(record: &Record, smallest: u64) -> Vec<Read> {
     let median = |(block, times): (u64, Vec<f64>)| Some((block as f64, stats::median(&times)?));
     by_block.into_iter().filter_map(median).filter(|(_, ns)| ns.is_finite() && *ns > 0.0).collect()
 }
-
-fn is_huge(sample: &QuestionSample) -> bool {
-    sample.page_bytes.is_some_and(|page| page.0 >= HUGE_PAGE)
-}
-
-/// Smallest page that keeps translation out of the times.
-const HUGE_PAGE: u64 = 1 << 20;
 
 /// Every size from that of the smallest block to that of the largest.
 fn fits(reads: &[Read]) -> Vec<Fit> {

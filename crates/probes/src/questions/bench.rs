@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use host::live::{Mapping, MappingError, PageRequest};
 use kernels::random::SplitMix64;
-use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout};
+use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order};
 use machine::{Bytes, CpuId, Machine};
 use record::QuestionSample;
 use stats::median;
@@ -112,14 +112,14 @@ impl Bench {
         }
     }
 
-    /// A random chain through a block, laid until then at most.
+    /// A chain through a block in a random order, laid until then at most.
     pub(super) fn chain<'m>(
         &mut self,
         block: &'m mut [u8],
-        stride_bytes: usize,
+        (stride_bytes, order): (usize, Order),
         until: Instant,
     ) -> Option<Chain<'m>> {
-        let layout = Layout::random(stride_bytes, self.random.next_u64());
+        let layout = Layout { stride_bytes, order, seed: self.random.next_u64() };
         Chain::build_while(block, layout, &|| !self.is_over(until))
     }
 

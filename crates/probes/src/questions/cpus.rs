@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use host::live::{PageRequest, Pinned};
+use kernels::Order;
 use machine::{Bytes, CpuId};
 use record::QuestionSample;
 
@@ -53,7 +54,7 @@ fn pair(bench: &mut Bench, reads: &Reads, pair: [CpuId; 2], until: Instant) -> R
     let Some(mut mapping) = bench.mapping(block, PageRequest::Huge, until)? else { return Ok(()) };
     let line = line_bytes(&bench.machine);
     let memory = &mut mapping.as_mut_slice()[..block.0 as usize];
-    let Some(chain) = bench.chain(memory, line, until) else { return Ok(()) };
+    let Some(chain) = bench.chain(memory, (line, Order::Random), until) else { return Ok(()) };
     let mut walker = Walker::new(&chain, reads.rounds);
     let warm = SETTLING_LOADS.max((reads.warm_share * chain.nodes() as f64) as u64);
     let sample = QuestionSample {

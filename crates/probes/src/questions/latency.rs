@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use host::live::PageRequest;
+use kernels::Order;
 use machine::{Bytes, CacheKind, CpuId, Machine};
 use record::QuestionSample;
 
@@ -25,8 +26,11 @@ const CACHE_SAMPLES_MAX: usize = 8;
 
 /// The block of random reads: more than any cache of today serves alone.
 const MEMORY_BLOCK: Bytes = Bytes(1 << 30);
-/// Distance of its nodes: an adjacent line that is fetched along is none of them.
-const MEMORY_STRIDE: usize = 256;
+/// Distance of its nodes, as an adjacent line that is fetched along is none of them, and their order.
+const READS_OF_MEMORY: (usize, Order) = (256, Order::Random);
+/// Parts are read group by group: a first-level TLB holds the pages of a group whatever their size, so that a cache is what ends. A guest's
+/// huge pages may be small ones of its host.
+const GROUP_BYTES: usize = 256 << 10;
 /// Rounds of a window: a thousand loads, 0.1 to 0.3 ms.
 const MEMORY_ROUNDS: u64 = 16;
 /// Laying the block takes this share of the time, by the speed of a block of so many bytes, whose links are this much sooner laid.
@@ -39,7 +43,7 @@ const PART_SHARE: f64 = 0.02;
 /// Parts go up by octaves, each line of them a node, from what L2 of some cores holds: small ones are soon laid.
 const LARGEST_PART: Bytes = Bytes(128 << 20);
 /// And to here with less time than this: laying the larger ones would take it.
-const LARGEST_PART_IN_SHORT: Bytes = Bytes(32 << 20);
+const LARGEST_PART_IN_SHORT: Bytes = Bytes(64 << 20);
 const SHORT_OF_TIME: Duration = Duration::from_millis(1500);
 const SMALLEST_PART: Bytes = Bytes(1 << 20);
 /// Samples of parts are called so.
@@ -78,7 +82,7 @@ pub(super) fn caches(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
             let room = mapping.as_mut_slice();
             let place = bench.random.below((room.len() as u64 - block.0) / 4096 + 1) as usize * 4096;
             let block_memory = &mut room[place..place + block.0 as usize];
-            let Some(chain) = bench.chain(block_memory, line, end) else { return Ok(()) };
+            let Some(chain) = bench.chain(block_memory, (line, Order::Random), end) else { return Ok(()) };
             let mut walker = Walker::new(&chain, CACHE_ROUNDS);
             walker.warm(4 * chain.nodes() as u64, bench.sampler(cpu));
             let cycles = bench.cycles_per_multiply;
@@ -102,20 +106,20 @@ pub(super) fn memory(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
     let Some(mut mapping) = bench.mapping(block, PageRequest::Huge, until)? else { return Ok(()) };
     let page_bytes = mapping.pages().page_bytes;
     let memory = mapping.as_mut_slice();
-    let line = line_bytes(&bench.machine);
-    reads(bench, cpu, memory, ("memory", page_bytes), (MEMORY_STRIDE, left.mul_f64(SAMPLE_SHARE)), until);
+    let parts = (line_bytes(&bench.machine), Order::RandomWithin { group_bytes: GROUP_BYTES });
+    reads(bench, cpu, memory, ("memory", page_bytes), (READS_OF_MEMORY, left.mul_f64(SAMPLE_SHARE)), until);
     let largest = if left < SHORT_OF_TIME { LARGEST_PART_IN_SHORT } else { LARGEST_PART };
     let mut part = SMALLEST_PART.0;
     while part <= (block.0 / 2).min(largest.0) {
         let memory = &mut memory[..part as usize];
-        reads(bench, cpu, memory, (PARTS, page_bytes), (line, left.mul_f64(PART_SHARE)), until);
+        reads(bench, cpu, memory, (PARTS, page_bytes), (parts, left.mul_f64(PART_SHARE)), until);
         part *= 2;
     }
     drop(mapping);
     let Some(mut mapping) = bench.mapping(block, PageRequest::Base, until)? else { return Ok(()) };
     let page_bytes = mapping.pages().page_bytes;
     let memory = mapping.as_mut_slice();
-    reads(bench, cpu, memory, ("memory", page_bytes), (MEMORY_STRIDE, left.mul_f64(SAMPLE_SHARE)), until);
+    reads(bench, cpu, memory, ("memory", page_bytes), (READS_OF_MEMORY, left.mul_f64(SAMPLE_SHARE)), until);
     Ok(())
 }
 
@@ -127,7 +131,7 @@ fn laid_in(bench: &mut Bench, time: Duration, until: Instant) -> Result<Bytes, M
     let begun = Instant::now();
     let Some(mut mapping) = bench.mapping(small, PageRequest::Huge, until)? else { return Ok(small) };
     let (mapped, begun) = (begun.elapsed(), Instant::now());
-    let _ = bench.chain(mapping.as_mut_slice(), MEMORY_STRIDE, until);
+    let _ = bench.chain(mapping.as_mut_slice(), READS_OF_MEMORY, until);
     let laid = begun.elapsed();
     let seconds = mapped.as_secs_f64() + SLOWER_BEYOND_CACHES * laid.as_secs_f64();
     let octaves = (time.as_secs_f64() / seconds.max(1e-6)).log2().floor().clamp(0.0, 20.0);
@@ -140,11 +144,11 @@ fn reads(
     cpu: CpuId,
     memory: &mut [u8],
     (question, page_bytes): (&str, Bytes),
-    (stride_bytes, time): (usize, Duration),
+    (walk, time): ((usize, Order), Duration),
     until: Instant,
 ) {
     let block = Bytes(memory.len() as u64);
-    let Some(chain) = bench.chain(memory, stride_bytes, until) else { return };
+    let Some(chain) = bench.chain(memory, walk, until) else { return };
     let mut walker = Walker::new(&chain, MEMORY_ROUNDS);
     // A part once as a whole: laying leaves other lines in the caches than reading in this order does.
     let most = if question == PARTS { chain.nodes() as u64 } else { WARM_PIECE };

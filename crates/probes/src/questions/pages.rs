@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use host::live::{Mapping, PageRequest};
-use kernels::LOADS_PER_ROUND;
+use kernels::{LOADS_PER_ROUND, Order};
 use machine::{Bytes, CpuId};
 
 use super::bench::{Bench, RATIO, Walker};
@@ -61,7 +61,8 @@ fn one(bench: &mut Bench, cpu: CpuId, block: Bytes, until: Instant) -> Result<Ve
         return Ok(Vec::new());
     }
     let Some(mut base) = bench.mapping(block, PageRequest::Base, until)? else { return Ok(Vec::new()) };
-    let chains = [base.as_mut_slice(), huge.as_mut_slice()].map(|memory| bench.chain(memory, STRIDE, until));
+    let chains = [base.as_mut_slice(), huge.as_mut_slice()]
+        .map(|memory| bench.chain(memory, (STRIDE, Order::Random), until));
     let [Some(of_base), Some(of_huge)] = chains else { return Ok(Vec::new()) };
     let mut walkers = [Walker::new(&of_base, 1), Walker::new(&of_huge, 1)];
     let sampler = bench.sampler(cpu);
