@@ -24,9 +24,9 @@ struct Question {
 /// In the order of the first screen.
 const QUESTIONS: [Question; 12] = [
     Question { name: "noise", probes: &["control", "questions"], answer: rows::noise },
-    Question { name: "l1", probes: &["questions"], answer: |record| sampled::cache(record, "l1", 1) },
-    Question { name: "l2", probes: &["questions"], answer: |record| sampled::cache(record, "l2", 2) },
-    Question { name: "l3", probes: &["questions"], answer: last_cache::usable },
+    Question { name: "L1", probes: &["questions"], answer: |record| sampled::cache(record, "l1", 1) },
+    Question { name: "L2", probes: &["questions"], answer: |record| sampled::cache(record, "l2", 2) },
+    Question { name: "L3", probes: &["questions"], answer: last_cache::usable },
     Question { name: "memory", probes: &["questions"], answer: sampled::memory },
     Question { name: "bandwidth", probes: &["stream"], answer: rows::bandwidth },
     Question { name: "huge pages", probes: &["questions"], answer: sampled::huge_pages },

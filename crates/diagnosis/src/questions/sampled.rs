@@ -11,9 +11,9 @@ use super::{Outcome, State, compared, level, nothing_measured, samples};
 use crate::wording::rounded;
 
 /// What runs of one unchanged guest differ by, of logarithms: see METHODOLOGY.md, Questions.
-const CACHE: RunSpread = RunSpread { deviation: 0.006, degrees: 8 };
-const SECOND_CACHE: RunSpread = RunSpread { deviation: 0.01, degrees: 8 };
-const MEMORY: RunSpread = RunSpread { deviation: 0.06, degrees: 8 };
+const CACHE: RunSpread = RunSpread { deviation: 0.003, degrees: 8 };
+const SECOND_CACHE: RunSpread = RunSpread { deviation: 0.005, degrees: 8 };
+const MEMORY: RunSpread = RunSpread { deviation: 0.04, degrees: 8 };
 const HUGE_PAGES: RunSpread = RunSpread { deviation: 0.05, degrees: 4 };
 const CPUS: RunSpread = RunSpread { deviation: 0.015, degrees: 8 };
 

@@ -53,7 +53,7 @@ fn the_first_screen_holds_each_question_with_its_verdict_and_number_and_says_wha
         let text = short(&sample_record(cpu_count));
         for line in [
             "NOISY  noise       CPU 1 had 73 % of its core",
-            "WARN   l3          3.4 MiB [2.8 MiB, 4 MiB] usable",
+            "WARN   L3          3.4 MiB [2.8 MiB, 4 MiB] usable",
             "OK     memory      124 ns [119, 130] at random in 1 GiB, 2 MiB pages",
             "?      huge pages  undetermined: too little time",
             "L3      3.4 MiB   32 MiB",

@@ -160,8 +160,8 @@ fn answers() -> Vec<QuestionAnswer> {
     };
     vec![
         answer("noise", AnswerVerdict::Noisy, "CPU 1 had 73 % of its core; stolen 1.3 %, other programs 4 %"),
-        answer("l1", AnswerVerdict::Ok, "5.00 cycles; 32 KiB claimed, as found"),
-        answer("l3", AnswerVerdict::Warn, "3.4 MiB [2.8 MiB, 4 MiB] usable; 32 MiB claimed"),
+        answer("L1", AnswerVerdict::Ok, "5.00 cycles; 32 KiB claimed, as found"),
+        answer("L3", AnswerVerdict::Warn, "3.4 MiB [2.8 MiB, 4 MiB] usable; 32 MiB claimed"),
         answer("memory", AnswerVerdict::Ok, "124 ns [119, 130] at random in 1 GiB, 2 MiB pages"),
         answer("huge pages", AnswerVerdict::Undetermined, "undetermined: too little time for one sample"),
         answer("siblings", AnswerVerdict::NotApplicable, "not applicable: one CPU"),
