@@ -154,6 +154,21 @@ fn compared(record: &Record) -> Vec<CpuId> {
     cpus
 }
 
+/// Shares of CPU time above these are noise: see `probes::check_up::doubts`.
+const STEAL_NOISY: f64 = 0.02;
+const OTHERS_NOISY: f64 = 0.15;
+
+/// What others took of the CPU time, and from where on that is noise.
+fn taken(record: &Record) -> [(&'static str, Option<f64>, f64); 2] {
+    let guards = &record.guards;
+    [("stolen", guards.steal_share, STEAL_NOISY), ("other programs", guards.others_share, OTHERS_NOISY)]
+}
+
+/// Whether others took so much CPU time that a CPU may be slow for it.
+fn is_noisy(record: &Record) -> bool {
+    taken(record).into_iter().any(|(_, share, limit)| share.is_some_and(|share| share > limit))
+}
+
 /// What a record says of its probes where it has no sample: that it had no time, or why it failed.
 fn nothing_measured(record: &Record) -> Outcome {
     let entry = record.plan.entries.iter().find(|entry| entry.probe == "questions");

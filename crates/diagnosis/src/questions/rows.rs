@@ -7,27 +7,20 @@ use record::{AnswerVerdict, Finding, Record, Scope, Severity};
 use stats::Interval;
 use stats::text::{listed, percent};
 
-use super::{Outcome, nothing_measured, sampled, samples};
+use super::{Outcome, is_noisy, nothing_measured, sampled, samples, taken};
 use crate::surface::sane;
 use crate::wording::{count, measured, rate};
 
 /// Less of a core than this is part of it: one window in ten beside somebody else.
 const MOST_OF_A_CORE: f64 = 0.9;
-/// Shares of CPU time above these are noise: see `check_up::doubts`.
-const STEAL_NOISY: f64 = 0.02;
-const OTHERS_NOISY: f64 = 0.15;
 /// Of two runs both vary.
 const TWO_RUNS: f64 = std::f64::consts::SQRT_2;
 
 /// How much of the machine this run had, and what it can see.
 pub(super) fn noise(record: &Record) -> Outcome {
-    let guards = &record.guards;
-    let of_time =
-        [("stolen", guards.steal_share, STEAL_NOISY), ("other programs", guards.others_share, OTHERS_NOISY)];
-    let is_noisy = of_time.iter().any(|(_, share, limit)| share.is_some_and(|share| share > *limit));
-    let times: Vec<String> = of_time
-        .iter()
-        .filter_map(|(what, share, _)| Some(format!("{what} {}", percent((*share)?))))
+    let times: Vec<String> = taken(record)
+        .into_iter()
+        .filter_map(|(what, share, _)| Some(format!("{what} {}", percent(share?))))
         .collect();
     let smallest = smallest_change(record);
     let visible: Vec<String> = smallest
@@ -45,7 +38,7 @@ pub(super) fn noise(record: &Record) -> Outcome {
     }
     let number = smallest.iter().map(|(_, change)| *change).fold(0.0, f64::max);
     let outcome = Outcome::ok(said.join("; ")).of(number, Interval { low: number, high: number }, "ratio");
-    if is_shared || is_noisy { Outcome { verdict: AnswerVerdict::Noisy, ..outcome } } else { outcome }
+    if is_shared || is_noisy(record) { Outcome { verdict: AnswerVerdict::Noisy, ..outcome } } else { outcome }
 }
 
 /// How much of its core the worst CPU had, where that was part of it.

@@ -7,7 +7,7 @@ use machine::{Bytes, CacheKind, CpuId};
 use record::{QuestionSample, Record};
 use stats::{Interval, RunSpread};
 
-use super::{Outcome, State, compared, level, nothing_measured, samples};
+use super::{Outcome, State, compared, is_noisy, level, nothing_measured, samples};
 use crate::wording::rounded;
 
 /// What runs of one unchanged guest differ by, of logarithms: see METHODOLOGY.md, Questions.
@@ -201,6 +201,13 @@ pub(super) fn cpus(record: &Record) -> Outcome {
     let of_all = record.machine.topology.cpus.len();
     let whom = if count < of_all { format!("{count} of {of_all} CPUs") } else { format!("{count} CPUs") };
     unlike.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    // A program on one of the CPUs makes it slower, and no worse a CPU.
+    if let Some((_, worst)) = unlike.first()
+        && is_noisy(record)
+    {
+        return Outcome::undetermined(format!("{worst} while others took CPU time; repeat when it is quiet"))
+            .of(ratio, interval, "ratio");
+    }
     if let Some((_, worst)) = unlike.first() {
         let more = unlike.len() - 1;
         let more = if more > 0 { format!("; {more} more differ") } else { String::new() };

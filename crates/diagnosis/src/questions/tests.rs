@@ -118,6 +118,8 @@ fn cpus_are_alike_within_what_was_seen_and_one_that_differs_is_named() {
     let unlike = answer(&all, "CPUs");
     assert_eq!(unlike.verdict, AnswerVerdict::Warn);
     assert!(unlike.sentence.starts_with("CPU 1 reads memory 30 % slower than CPU 0"), "{}", unlike.sentence);
+    record.guards.others_share = Some(0.37);
+    assert_eq!(answer(&answers(&record), "CPUs").verdict, AnswerVerdict::Undetermined);
     record.machine.topology.cpus.truncate(1);
     record.samples.clear();
     assert_eq!(answer(&answers(&record), "CPUs").verdict, AnswerVerdict::NotApplicable);
