@@ -11,7 +11,7 @@ use machine::CpuId;
 use record::{AnswerVerdict, QuestionAnswer, QuestionSample, Record};
 use stats::{Interval, RunSpread, grouped_level};
 
-pub(crate) use self::sampled::huge_page_gain;
+pub(crate) use self::sampled::{MATTERS, huge_page_gain};
 
 /// One question: its name in records, and how a record answers it; `None` where the record has nothing of it and was not to.
 struct Question {

@@ -138,6 +138,10 @@ pub(crate) fn sane(interval: Interval, value: f64) -> Interval {
     if known { interval.hull(&point) } else { point }
 }
 
+/// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that
+/// is nearly full starts to miss before its size.
+pub(crate) const DISAGREES_BEYOND: f64 = 1.3;
+
 /// Rise of latency with block size, in octaves per octave, below which a curve rests. Between two levels it is 1 to 3;
 /// page walks alone make 0.1 to 0.3 in memory.
 pub(crate) const REST_SLOPE: f64 = 0.3;

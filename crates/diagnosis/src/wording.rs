@@ -5,10 +5,11 @@ pub(crate) use machine::counted as count;
 use stats::Interval;
 pub(crate) use stats::text::{measured, percent_within};
 
-/// Bytes per second in GB/s (10^9), as STREAM counts.
+/// Bytes in a gigabyte of bandwidth, as STREAM counts.
+pub(crate) const GIGA: f64 = 1.0e9;
+
+/// Bytes per second in GB/s.
 pub(crate) fn rate(bytes_per_s: f64, interval: Interval) -> String {
-    /// Bytes in a gigabyte of bandwidth.
-    const GIGA: f64 = 1.0e9;
     measured(bytes_per_s / GIGA, interval.map(|end| end / GIGA), "GB/s")
 }
 

@@ -4,12 +4,9 @@ use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
 
 use super::{Details, finding};
-use crate::questions::huge_page_gain;
+use crate::questions::{MATTERS, huge_page_gain};
 use crate::surface::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
 use crate::wording::{measured, percent_within};
-
-/// Gains below this share are of no practical matter.
-const GAIN_THAT_MATTERS: f64 = 0.05;
 
 /// Entries within this share of the claim agree: the loop itself, its stack and data take a few.
 const ENTRIES_AGREE: f64 = 0.1;
@@ -24,7 +21,7 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     let enabled = record.machine.environment.transparent_huge_pages.enabled.as_deref();
     let Some((block, gain, interval)) = huge_page_gain(record) else { return };
     let written = percent_within(gain, interval);
-    let certain = interval.low > GAIN_THAT_MATTERS;
+    let certain = interval.low > MATTERS;
     let (id, severity, text) = match enabled {
         Some(setting @ ("never" | "madvise")) if certain => {
             let text = format!(

@@ -7,12 +7,8 @@ use stats::text::listed;
 use super::disturbance::other_load;
 use super::{Details, finding};
 use crate::caches::sizes_by_page;
-use crate::surface::Columns;
+use crate::surface::{Columns, DISAGREES_BEYOND};
 use crate::wording::{measured, rounded, size};
-
-/// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that
-/// is nearly full starts to miss before its size.
-const DISAGREES_BEYOND: f64 = 1.3;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let caches = &record.levels.caches;

@@ -11,6 +11,7 @@ use record::Record;
 use stats::{Interval, student_quantile};
 
 use super::{Outcome, nothing_measured, samples};
+use crate::surface::DISAGREES_BEYOND;
 use crate::wording::{rounded, size};
 
 /// Blocks this many times the second cache hardly notice it.
@@ -27,8 +28,6 @@ const FEWEST_BLOCKS: usize = 4;
 const DISTINCT: f64 = 1.25;
 /// Reads that are sooner than random ones of memory by this factor come from a cache; translation is part of the latter.
 const NEARER: f64 = 2.0;
-/// Claims within this factor of the bounds agree.
-const CLAIM_BEYOND: f64 = 1.3;
 
 /// One block: its size in bytes, and the time of a read in nanoseconds.
 type Read = (f64, f64);
@@ -85,7 +84,7 @@ pub(super) fn usable(record: &Record) -> Outcome {
     let (low, high) =
         likely.fold((f64::INFINITY, 0.0_f64), |(low, high), bytes| (low.min(bytes), high.max(bytes)));
     let interval = Interval { low: low / step, high: high * step };
-    let less_than_claimed = claimed.is_some_and(|claim| claim.0 as f64 > interval.high * CLAIM_BEYOND);
+    let less_than_claimed = claimed.is_some_and(|claim| claim.0 as f64 > interval.high * DISAGREES_BEYOND);
     let sentence = match (interval.low <= first, interval.high >= last) {
         (false, false) => format!("{} usable", size(Bytes(best.bytes as u64), interval)),
         (false, true) => format!("at least {} usable", rounded(interval.low)),

@@ -9,7 +9,7 @@ use stats::text::{listed, percent};
 
 use super::{Outcome, is_noisy, nothing_measured, sampled, samples, taken};
 use crate::surface::sane;
-use crate::wording::{count, measured, rate};
+use crate::wording::{GIGA, count, measured, rate};
 
 /// Less of a core than this is part of it: one window in ten beside somebody else.
 const MOST_OF_A_CORE: f64 = 0.9;
@@ -116,9 +116,6 @@ const READS_DIFFER: f64 = 0.04;
 fn between_runs(interval: Interval, value: f64, share: f64) -> Interval {
     Interval { low: interval.low.min(value * (1.0 - share)), high: interval.high.max(value * (1.0 + share)) }
 }
-
-/// Bytes in a gigabyte of bandwidth.
-const GIGA: f64 = 1.0e9;
 
 /// A finding as an answer.
 fn of_finding(finding: &Finding) -> Outcome {

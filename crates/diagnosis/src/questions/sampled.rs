@@ -8,9 +8,10 @@ use record::{QuestionSample, Record};
 use stats::{Interval, RunSpread};
 
 use super::{Outcome, State, compared, is_noisy, level, nothing_measured, samples};
+use crate::surface::{DISAGREES_BEYOND, LARGEST_BASE_PAGE_BYTES};
 use crate::wording::rounded;
 
-/// What runs of one unchanged guest differ by, of logarithms: see METHODOLOGY.md, Questions.
+/// What runs of one unchanged guest differ by, of logarithms: see docs/methodology/probes.md, Questions.
 const CACHE: RunSpread = RunSpread { deviation: 0.003, degrees: 8 };
 const SECOND_CACHE: RunSpread = RunSpread { deviation: 0.005, degrees: 8 };
 const MEMORY: RunSpread = RunSpread { deviation: 0.04, degrees: 8 };
@@ -18,11 +19,9 @@ const HUGE_PAGES: RunSpread = RunSpread { deviation: 0.05, degrees: 4 };
 const CPUS: RunSpread = RunSpread { deviation: 0.015, degrees: 8 };
 
 /// A gain or a difference that matters.
-const MATTERS: f64 = 0.05;
+pub(crate) const MATTERS: f64 = 0.05;
 /// An interval that reaches further than this to a side answers nothing: CPUs are not alike within more, nor is a gain known.
 const WIDEST: f64 = 0.15;
-/// Blocks in pages up to this size are in base pages: 64 KiB is the largest of Linux.
-const LARGEST_BASE_PAGE: Bytes = Bytes(64 << 10);
 
 /// Latency of a cache, and its size by claim and by the surface.
 pub(super) fn cache(record: &Record, question: &'static str, number: u8) -> Outcome {
@@ -56,8 +55,8 @@ pub(super) fn cache(record: &Record, question: &'static str, number: u8) -> Outc
     if let Some(claimed) = claimed {
         let _ = write!(sentence, "; {claimed} claimed");
         if let Some((size, bounds)) = found {
-            differs = (claimed.0 as f64) > bounds.high * CLAIM_BEYOND;
-            if differs || bounds.low > claimed.0 as f64 * CLAIM_BEYOND {
+            differs = (claimed.0 as f64) > bounds.high * DISAGREES_BEYOND;
+            if differs || bounds.low > claimed.0 as f64 * DISAGREES_BEYOND {
                 let _ = write!(sentence, ", {} found", rounded(size.0 as f64));
             } else {
                 sentence += ", as found";
@@ -66,9 +65,6 @@ pub(super) fn cache(record: &Record, question: &'static str, number: u8) -> Outc
     }
     Outcome::ok(sentence).warning_if(differs).of(value, interval, unit)
 }
-
-/// A claim this many times beyond the bounds disagrees: they are a step of the grid apart already.
-const CLAIM_BEYOND: f64 = 1.3;
 
 /// `5.00 cycles`, or with its ends where it is not known to a hundredth.
 fn number_of(value: f64, interval: Interval, unit: &str) -> String {
@@ -80,7 +76,8 @@ fn number_of(value: f64, interval: Interval, unit: &str) -> String {
 
 /// Random reads in as much memory as there was room for.
 pub(super) fn memory(record: &Record) -> Outcome {
-    let is_base = |sample: &&QuestionSample| sample.page_bytes.is_some_and(|page| page <= LARGEST_BASE_PAGE);
+    let is_base =
+        |sample: &&QuestionSample| sample.page_bytes.is_some_and(|page| page.0 <= LARGEST_BASE_PAGE_BYTES);
     let Some(block) = usual_block(record) else { return nothing_measured(record) };
     let of_block = samples(record, "memory").filter(|sample| sample.block_bytes == Some(block));
     let huge = level(of_block.clone().filter(|sample| !is_base(sample)), State::Any, MEMORY);

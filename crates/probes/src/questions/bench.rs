@@ -139,6 +139,17 @@ impl Bench {
         }
     }
 
+    /// Both sides of a contrast in random order; `None` if a window of either is set aside.
+    pub(super) fn pair(&mut self, mut side: impl FnMut(&mut Self, usize) -> Option<Timed>) -> Option<Window> {
+        let first = (self.random.next_u64() >> 63) as usize;
+        let mut timed = [None; 2];
+        for which in [first, 1 - first] {
+            timed[which] = side(self, which);
+        }
+        let [Some(one), Some(other)] = timed else { return None };
+        Some(one.against(other))
+    }
+
     /// Hands counts and samples, with the states of their windows, to the session's record.
     pub(super) fn finish(mut self, session: &mut Session<'_>) {
         self.samplers.iter_mut().for_each(|sampler| session.absorb(sampler));

@@ -7,7 +7,7 @@ use kernels::Order;
 use machine::{Bytes, CpuId};
 use record::QuestionSample;
 
-use super::bench::{Bench, RATIO, Timed, Walker};
+use super::bench::{Bench, RATIO, Walker};
 use crate::memory::MemoryError;
 use crate::room::{largest_block, line_bytes};
 
@@ -67,21 +67,12 @@ fn pair(bench: &mut Bench, reads: &Reads, pair: [CpuId; 2], until: Instant) -> R
     };
     let mut refused = None;
     bench.take(sample, until.min(Instant::now() + SAMPLE), |bench| {
-        let first = (bench.random.next_u64() >> 63) as usize;
-        let mut timed: [Option<Timed>; 2] = [None; 2];
-        for which in [first, 1 - first] {
-            match Pinned::to(pair[which]) {
-                Ok(pinned) => {
-                    let sampler = bench.sampler(pair[which]);
-                    walker.warm(warm, sampler);
-                    timed[which] = walker.window(sampler);
-                    drop(pinned);
-                }
-                Err(error) => refused = Some(error),
-            }
-        }
-        let [Some(one), Some(other)] = timed else { return None };
-        Some(one.against(other))
+        bench.pair(|bench, which| {
+            let _pinned = Pinned::to(pair[which]).map_err(|error| refused = Some(error)).ok()?;
+            let sampler = bench.sampler(pair[which]);
+            walker.warm(warm, sampler);
+            walker.window(sampler)
+        })
     });
     refused.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use host::live::PageRequest;
 use kernels::Order;
-use machine::{Bytes, CacheKind, CpuId, Machine};
+use machine::{Bytes, CpuId, Machine};
 use record::QuestionSample;
 
 use super::bench::{Bench, Walker};
@@ -53,11 +53,7 @@ const WARM_PIECE: u64 = 1 << 14;
 
 /// Blocks that L1 and L2 hold by their claims, each out of reach of the level below: half of the first, and the middle between the two.
 fn cache_blocks(machine: &Machine, cpu: CpuId) -> Vec<(&'static str, Bytes)> {
-    let claimed = |level: u8| {
-        let of_cpu = |cache: &&machine::Cache| cache.shared_by.contains(cpu) && cache.level == level;
-        let caches = machine.topology.caches.iter().filter(of_cpu);
-        caches.filter(|cache| cache.kind != CacheKind::Instruction).find_map(|cache| cache.size_bytes)
-    };
+    let claimed = |level: u8| machine.topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes);
     let first = claimed(1).unwrap_or(SMALLEST_L1);
     let mut blocks = vec![("l1", Bytes(first.0 / 2))];
     if let Some(second) = claimed(2).filter(|second| second.0 >= 4 * first.0) {
@@ -185,7 +181,7 @@ pub(super) fn about(
 
 #[cfg(test)]
 mod tests {
-    use machine::{Cache, CpuSet};
+    use machine::{Cache, CacheKind, CpuSet};
 
     use super::*;
 

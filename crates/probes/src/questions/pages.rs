@@ -77,14 +77,7 @@ fn one(bench: &mut Bench, cpu: CpuId, block: Bytes, until: Instant) -> Result<Ve
     }
     let sample = about("huge-pages", cpu, block, pages.page_bytes, RATIO);
     bench.take(sample, until.min(Instant::now() + SAMPLE), |bench| {
-        let first = (bench.random.next_u64() >> 63) as usize;
-        let sampler = bench.sampler(cpu);
-        let mut timed = [None; 2];
-        for which in [first, 1 - first] {
-            timed[which] = walkers[which].window(sampler);
-        }
-        let [Some(base), Some(huge)] = timed else { return None };
-        Some(base.against(huge))
+        bench.pair(|bench, which| walkers[which].window(bench.sampler(cpu)))
     });
     Ok(vec![huge, base])
 }
