@@ -168,10 +168,8 @@ pub(super) fn cpus(record: &Record) -> Outcome {
     const KINDS: [(&str, &str); 2] = [("cpus-core", "reads L2"), ("cpus-memory", "reads memory")];
     let others = compared(record);
     if others.is_empty() {
-        return match record.machine.topology.cpus.len() {
-            0 | 1 => Outcome::not_applicable("one CPU"),
-            _ => nothing_measured(record),
-        };
+        let is_one = record.provenance.cpus.len() == 1 || record.machine.topology.cpus.len() <= 1;
+        return if is_one { Outcome::not_applicable("one CPU") } else { nothing_measured(record) };
     }
     let mut reach: f64 = 0.0;
     let mut widest: Option<(f64, Interval)> = None;
