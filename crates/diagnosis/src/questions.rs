@@ -8,8 +8,8 @@ mod rows;
 mod sampled;
 
 use machine::CpuId;
-use record::{AnswerVerdict, QuestionAnswer, QuestionSample, Record};
-use stats::{Interval, RunSpread, grouped_level};
+use record::{AnswerVerdict, QuestionAnswer, QuestionLevel, QuestionSample, Record};
+use stats::Interval;
 
 pub(crate) use self::sampled::{MATTERS, huge_page_gain};
 
@@ -104,40 +104,9 @@ pub fn answers(record: &Record) -> Vec<QuestionAnswer> {
     answered.collect()
 }
 
-/// What a sample is asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// All windows.
-    Any,
-    /// Those that had the core alone, of samples that mostly had; all where there is none.
-    Alone,
-}
-
-/// Share of the windows of a sample that a statement about hardware rests on.
-const MOSTLY_ALONE: f64 = 0.5;
-
-/// The level of samples with its interval, epoch by epoch; `None` without any.
-fn level<'r>(
-    samples: impl IntoIterator<Item = &'r QuestionSample>,
-    state: State,
-    known: RunSpread,
-) -> Option<(f64, Interval)> {
-    let samples: Vec<&QuestionSample> = samples.into_iter().collect();
-    let is_alone = |sample: &QuestionSample| state == State::Any || sample.alone_share >= MOSTLY_ALONE;
-    let any_alone = samples.iter().any(|sample| is_alone(sample));
-    let mut epochs: Vec<(usize, Vec<f64>)> = Vec::new();
-    for sample in samples.into_iter().filter(|sample| !any_alone || is_alone(sample)) {
-        let value = if state == State::Alone { sample.alone.unwrap_or(sample.value) } else { sample.value };
-        if !(value.is_finite() && value > 0.0) {
-            continue;
-        }
-        match epochs.iter_mut().find(|(epoch, _)| *epoch == sample.epoch) {
-            Some((_, values)) => values.push(value.ln()),
-            None => epochs.push((sample.epoch, vec![value.ln()])),
-        }
-    }
-    let groups: Vec<Vec<f64>> = epochs.into_iter().map(|(_, values)| values).collect();
-    grouped_level(&groups, known).map(|(level, interval)| (level.exp(), interval.map(f64::exp)))
+/// The level of samples of one question with its interval; `None` without any.
+fn level<'r>(samples: impl IntoIterator<Item = &'r QuestionSample>) -> Option<(f64, Interval)> {
+    QuestionLevel::of(samples).map(|level| (level.value, level.interval))
 }
 
 /// The samples of a question.

@@ -45,6 +45,8 @@ struct Seen {
     departures: Vec<Departure>,
     /// Why numbers are not judged.
     withheld: Option<String>,
+    /// What others did beyond what they did in the baseline: no change is claimed of numbers then.
+    noise: Option<String>,
 }
 
 impl<'b> Guard<'b> {
@@ -90,7 +92,8 @@ impl<'b> Guard<'b> {
         let withheld = self.why_withheld(check);
         let limits = self.limits.as_ref().filter(|_| withheld.is_none());
         let departures = limits.map(|limits| limits.departures(&self.costs_of_rows(check)));
-        Seen { facts: self.differing(check), departures: departures.unwrap_or_default(), withheld }
+        let noise = cause::busier(&self.baseline.runs, check);
+        Seen { facts: self.differing(check), departures: departures.unwrap_or_default(), withheld, noise }
     }
 
     /// Facts in which a check-up differs from the last run of the baseline. What already differed within the baseline
@@ -136,8 +139,7 @@ impl<'b> Guard<'b> {
         if let Some(why) = &check.partial {
             return Some(format!("the check-up is not complete: {why}"));
         }
-        let doubt = check.doubts.first().filter(|_| !self.was_busy()).cloned();
-        cause::busier(&self.baseline.runs, check).or(doubt)
+        None
     }
 
     fn costs_of_rows(&self, check: &HistoryEntry) -> Vec<Option<f64>> {
@@ -168,14 +170,24 @@ impl<'b> Guard<'b> {
         let latest = seen.last().expect("there is a first");
         let is_alone = checks.len() == 1 && !latest.departures.is_empty();
         let unconfirmed = || UNCONFIRMED.to_owned();
-        let withheld =
-            seen.iter().find_map(|seen| seen.withheld.clone()).or_else(|| is_alone.then(unconfirmed));
         let departures = match seen.as_slice() {
-            [one, two] if is_same && withheld.is_none() => confirmed(&one.departures, &two.departures),
+            [one, two] if is_same => confirmed(&one.departures, &two.departures),
+            [one] => one.departures.clone(),
             _ => Vec::new(),
         };
+        let noise = seen.iter().find_map(|seen| seen.noise.as_deref());
+        let withheld = seen
+            .iter()
+            .find_map(|seen| seen.withheld.clone())
+            .or_else(|| cause::behind_noise(noise?, &departures))
+            .or_else(|| is_alone.then(unconfirmed));
+        let departures = if withheld.is_none() { departures } else { Vec::new() };
         let mut changes: Vec<GuardChange> = departures.iter().map(change).collect();
-        let costs = if is_same && withheld.is_none() { self.costs(checks) } else { BTreeMap::new() };
+        let costs = if is_same && withheld.is_none() && noise.is_none() {
+            self.costs(checks)
+        } else {
+            BTreeMap::new()
+        };
         let mut classes = self.classes();
         for class in &mut classes {
             class.now_percent = costs.get(&class.class).map(|log| log.exp_m1() * 100.0);

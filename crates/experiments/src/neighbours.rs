@@ -27,12 +27,8 @@ const CORE_SHARE: f64 = 0.93;
 
 /// What epochs of a quiet guest differ by from the best one is below this: four standard deviations between epochs, of 2.4 % for the
 /// control loop, 6 % for latency beyond the second level and 10 % for bandwidth (METHODOLOGY.md, Epochs).
-const LIMITS: [(RowClass, f64); 4] = [
-    (RowClass::CoreClock, 1.10),
-    (RowClass::SharedCacheLatency, 1.25),
-    (RowClass::MemoryLatency, 1.25),
-    (RowClass::Stream, 1.40),
-];
+const LIMITS: [(RowClass, f64); 3] =
+    [(RowClass::CoreClock, 1.10), (RowClass::RandomReads, 1.25), (RowClass::Stream, 1.40)];
 
 /// What a record and earlier runs tell of others; `None` for a record that tells nothing: one epoch and no history. `own` are earlier
 /// runs of this machine.
@@ -60,10 +56,8 @@ fn costs(record: &Record) -> Vec<EpochCost> {
         return Vec::new();
     }
     let numbers = measurements(record);
-    // Of latency what a level is known of: the surface.
     let is_watched = |one: &&Measurement<'_>| {
-        one.metric == &metric::LATENCY && one.level.is_some()
-            || [&metric::MULTIPLY, &metric::STREAM].contains(&one.metric)
+        [&metric::RANDOM_READ, &metric::MULTIPLY, &metric::STREAM].contains(&one.metric)
     };
     let of = |class: RowClass| -> Vec<Vec<f64>> {
         numbers.iter().filter(is_watched).filter(|one| one.class() == class).map(by_epoch).collect()

@@ -247,7 +247,7 @@ mod tests {
             plan.parts().iter().filter(|part| part.iter().any(|(probe, _)| probe.name() == name)).count()
         };
         let quick = planned(Depth::Quick, None);
-        assert_eq!(in_epochs(&quick, "surface"), EPOCHS);
+        assert_eq!(in_epochs(&quick, "bandwidth"), EPOCHS);
         assert_eq!(in_epochs(&quick, "clock-pairs"), 1);
         assert!(
             quick

@@ -23,9 +23,9 @@ use crate::session::Session;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(6.5), Some(24.0), Some(60.0)],
+    seconds: [Some(8.5), Some(24.0), Some(60.0)],
     least_s: 4.5,
-    epoch_least_s: Some(1.0),
+    epoch_least_s: Some(2.8),
     takes_left_over: true,
     rank: 15,
     disturbs: "core",
@@ -61,9 +61,9 @@ impl Settings {
 /// One group of questions: its share of the time that is left when its turn comes, and what takes samples until then.
 type Task = (f64, fn(&mut Bench, CpuId, Instant) -> Result<(), MemoryError>);
 
-/// In the order in which they run. What ends early leaves its time to the next.
+/// In the order in which they run: memory that was touched once comes soon to those behind. What ends early leaves its time to the next.
 const TASKS: [Task; 4] =
-    [(0.1, latency::caches), (0.28, pages::gain), (0.25, cpus::alike), (1.0, latency::memory)];
+    [(0.52, latency::memory), (0.2, latency::caches), (0.5, pages::gain), (1.0, cpus::alike)];
 
 /// Takes samples for all questions on the last CPU of the session, as interrupts go to the first ones on most machines, and adds them
 /// to the record, also when stopped half-way.

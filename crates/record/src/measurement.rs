@@ -5,6 +5,7 @@
 
 pub mod metric;
 mod rows;
+mod sampled;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -14,6 +15,7 @@ use stats::{Interval, RowClass};
 
 pub use metric::{ComparedAs, Metric, Unit};
 pub use rows::{ListVisitor, MeasuredRow, visit_cores, visit_memory, visit_sockets};
+pub use sampled::{QuestionLevel, has_core_alone, sampled};
 
 use crate::{BlockLevels, Record, Spread};
 
@@ -152,9 +154,9 @@ pub fn isa_words(isa: &str) -> String {
     }
 }
 
-/// All numbers of a record: of memory, then of cores and clocks, then of sockets, each section in the order of its lists.
+/// All numbers of a record: of its questions, of memory, then of cores and clocks, then of sockets, each section in the order of its lists.
 pub fn measurements(record: &Record) -> Vec<Measurement<'_>> {
-    let mut all = Collector { record, levels: record.memory.block_levels(), found: Vec::new() };
+    let mut all = Collector { record, levels: record.memory.block_levels(), found: sampled(record) };
     visit_memory(&mut all);
     for tlb in &record.levels.tlbs {
         let parameters = vec![("level", LabelValue::Count(u64::from(tlb.level)))];

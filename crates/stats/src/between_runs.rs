@@ -302,6 +302,9 @@ fn common_by_run(runs: &[[Vec<f64>; 3]], weights: &[f64], group: usize) -> Vec<f
         .collect()
 }
 
+/// Other classes are worth no more degrees of freedom than this beside a class's own: each has causes of its own.
+const DEGREES_OF_OTHER_CLASSES: f64 = 4.0;
+
 /// The spread of every class's common factor, moderated over the classes, each in units of its prior; `None` where nothing but the prior
 /// is known.
 fn moderated_over_classes(parts: &[ClassParts], host: Host) -> Vec<Option<Variance>> {
@@ -315,11 +318,12 @@ fn moderated_over_classes(parts: &[ClassParts], host: Host) -> Vec<Option<Varian
         .filter(known)
         .map(|part| Variance { value: part.common.0.value / unit(part), ..part.common.0 })
         .collect();
-    let of_all = distribution(&in_units);
+    let of_all = distribution(&in_units)
+        .map(|all| Variance { degrees: all.degrees.min(DEGREES_OF_OTHER_CLASSES), ..all });
     let moderate = |part: &ClassParts| {
         let all = of_all.map(|all| Variance { value: all.value * unit(part), ..all });
         let found = all.map_or(part.common.0, |all| moderated(part.common.0, all));
-        // Other classes may make it look surer, not smaller: each has causes of its own.
+        // Other classes may make it look surer, not smaller.
         let least = part.common.0.value.max(least_of_states(part, host));
         Variance { value: found.value.max(least), ..found }
     };

@@ -4,19 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use machine::{Bytes, CacheKind, CpuId};
-use record::{QuestionSample, Record};
-use stats::{Interval, RunSpread};
+use record::Record;
+use stats::Interval;
 
-use super::{Outcome, State, compared, is_noisy, level, nothing_measured, samples};
-use crate::surface::{DISAGREES_BEYOND, LARGEST_BASE_PAGE_BYTES};
+use super::{Outcome, compared, is_noisy, level, nothing_measured, samples};
+use crate::surface::DISAGREES_BEYOND;
 use crate::wording::rounded;
-
-/// What runs of one unchanged guest differ by, of logarithms: see docs/methodology/probes.md, Questions.
-const CACHE: RunSpread = RunSpread { deviation: 0.003, degrees: 8 };
-const SECOND_CACHE: RunSpread = RunSpread { deviation: 0.005, degrees: 8 };
-const MEMORY: RunSpread = RunSpread { deviation: 0.04, degrees: 8 };
-const HUGE_PAGES: RunSpread = RunSpread { deviation: 0.05, degrees: 4 };
-const CPUS: RunSpread = RunSpread { deviation: 0.015, degrees: 8 };
 
 /// A gain or a difference that matters.
 pub(crate) const MATTERS: f64 = 0.05;
@@ -40,8 +33,7 @@ pub(super) fn cache(record: &Record, question: &'static str, number: u8) -> Outc
             _ => nothing_measured(record),
         };
     };
-    let known = if number == 1 { CACHE } else { SECOND_CACHE };
-    let Some((value, interval)) = level(of(), State::Alone, known) else { return nothing_measured(record) };
+    let Some((value, interval)) = level(of()) else { return nothing_measured(record) };
     let is_cycles = first.unit != "ns";
     let unit = if is_cycles { "cycles" } else { "ns" };
     let mut sentence = number_of(value, interval, unit);
@@ -76,17 +68,16 @@ fn number_of(value: f64, interval: Interval, unit: &str) -> String {
 
 /// Random reads in as much memory as there was room for.
 pub(super) fn memory(record: &Record) -> Outcome {
-    let is_base =
-        |sample: &&QuestionSample| sample.page_bytes.is_some_and(|page| page.0 <= LARGEST_BASE_PAGE_BYTES);
     let Some(block) = usual_block(record) else { return nothing_measured(record) };
-    let of_block = samples(record, "memory").filter(|sample| sample.block_bytes == Some(block));
-    let huge = level(of_block.clone().filter(|sample| !is_base(sample)), State::Any, MEMORY);
-    let base = level(of_block.clone().filter(is_base), State::Any, MEMORY);
-    let page = of_block.filter_map(|sample| sample.page_bytes).max().unwrap_or_default();
+    let of = |question| samples(record, question).filter(move |sample| sample.block_bytes == Some(block));
+    let (huge, base) = (level(of("memory")), level(of("memory-base")));
+    let page = of("memory").filter_map(|sample| sample.page_bytes).max();
+    let small = of("memory-base").find_map(|sample| sample.page_bytes);
+    let page = page.or(small).unwrap_or_default();
     let Some((value, interval)) = huge.or(base) else { return nothing_measured(record) };
     let mut sentence =
         format!("{} at random in {block}, {page} pages", stats::text::measured(value, interval, "ns"));
-    if let (Some(_), Some((base, _))) = (huge, base) {
+    if let (Some(_), Some((base, _))) = (huge, base.filter(|_| small != Some(page))) {
         let _ = write!(sentence, "; {base:.0} ns in base pages");
     }
     if let Some(cache) = record.machine.topology.largest_cache_bytes() {
@@ -121,7 +112,7 @@ fn gains(record: &Record) -> Vec<(Bytes, f64, Interval)> {
     blocks.dedup();
     let of = |block: Bytes| {
         let of_block = samples(record, "huge-pages").filter(move |sample| sample.block_bytes == Some(block));
-        let (ratio, interval) = level(of_block, State::Any, HUGE_PAGES)?;
+        let (ratio, interval) = level(of_block)?;
         Some((block, ratio - 1.0, interval.map(|end| end - 1.0)))
     };
     blocks.into_iter().filter_map(of).collect()
@@ -178,7 +169,7 @@ pub(super) fn cpus(record: &Record) -> Outcome {
         for (question, does) in KINDS {
             let of_cpu = samples(record, question).filter(|sample| sample.cpu == *cpu);
             let against = of_cpu.clone().find_map(|sample| sample.against).unwrap_or(CpuId(0));
-            let Some((ratio, interval)) = level(of_cpu, State::Alone, CPUS) else { continue };
+            let Some((ratio, interval)) = level(of_cpu) else { continue };
             let furthest = (interval.high - 1.0).abs().max((interval.low - 1.0).abs());
             if furthest > reach {
                 (reach, widest) = (furthest, Some((ratio, interval)));

@@ -75,7 +75,7 @@ fn memory_is_named_by_what_was_done_whatever_a_cache_claims() {
     let mut record = planned();
     for epoch in 1..=3 {
         record.samples.push(sample("memory", epoch, 190.0, 1 << 30, 2 << 20));
-        record.samples.push(sample("memory", epoch, 240.0, 1 << 30, 4096));
+        record.samples.push(sample("memory-base", epoch, 240.0, 1 << 30, 4096));
     }
     let all = answers(&record);
     let memory = answer(&all, "memory");

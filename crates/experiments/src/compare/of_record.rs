@@ -66,13 +66,31 @@ fn tests(record: &Record) -> Vec<Test> {
     tests
 }
 
+/// Pictures of what questions ask more sharply, where a record has asked them.
+const PICTURES: [&metric::Metric; 3] = [&metric::LATENCY, &metric::ORDERS, &metric::PARALLEL];
+
 /// Whether a number has a row: bandwidth has one for each level, of a CPU alone; the control loop where its clock is unknown, as that
 /// has a row.
 fn is_compared(one: &Measurement<'_>, record: &Record) -> bool {
     let is_of_cpu = || one.parameter("scope").is_some_and(|scope| scope == (&Scope::Cpu).into());
     one.is_comparable()
+        && (!PICTURES.contains(&one.metric) || record.samples.is_empty())
+        && (one.metric != &metric::PART_READ || is_of_third_level(one, record))
         && (one.metric != &metric::BANDWIDTH || one.level.is_some() && is_of_cpu())
         && (one.metric != &metric::MULTIPLY || core_hz(record, one.place).is_none())
+}
+
+/// Blocks so many times as large as the second cache are in the third wherever there is one.
+const OF_THIRD_LEVEL: [u64; 2] = [2, 4];
+
+fn is_of_third_level(one: &Measurement<'_>, record: &Record) -> bool {
+    let caches = record.machine.topology.caches.iter().filter(|cache| cache.level == 2);
+    let second = caches.filter_map(|cache| cache.size_bytes).max();
+    let Some((LabelValue::Size(block), second)) = one.parameter("block_bytes").zip(second) else {
+        return false;
+    };
+    let [least, most] = OF_THIRD_LEVEL.map(|times| times * second.0);
+    (least..=most).contains(&block.0)
 }
 
 /// The clock of a CPU, if its control loop knows it.
@@ -139,6 +157,12 @@ fn words(label: &str, one: &Measurement<'_>) -> Cow<'static, str> {
     match (label, text.as_str()) {
         ("isa", isa) => isa_words(isa).into(),
         ("ISA", _) => text.to_uppercase().into(),
+        ("question", "l1") => "L1 reads, cycles".into(),
+        ("question", "l2") => "L2 reads, cycles".into(),
+        ("question", "blocks") => "random reads beyond L2".into(),
+        ("question", "memory") => "random reads".into(),
+        ("question", "cpus-core") => "L2 reads, CPU over CPU".into(),
+        ("question", "cpus-memory") => "reads beyond L2, CPU over CPU".into(),
         ("store", "non_temporal") => " nt".into(),
         ("store", _) => "".into(),
         ("scope", "cpu") => "one CPU".into(),

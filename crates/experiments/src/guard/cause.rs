@@ -5,6 +5,7 @@ use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend,
 use stats::text::points_of_share;
 use stats::{Order, median};
 
+use super::Departure;
 use crate::history::{FLAW_FACT, is_same_memory};
 
 /// Facts from the likeliest cause of other numbers to the least; mitigations stand behind, then all others.
@@ -217,6 +218,15 @@ pub(super) fn busier(runs: &[HistoryEntry], check: &HistoryEntry) -> Option<Stri
         let (share, usual) = ((condition.of)(check)?, median(&condition.of_baseline(runs))?);
         (share > usual + condition.doubtful).then(|| condition.in_words(share, usual, "usually"))
     })
+}
+
+/// Why numbers that moved while others did more than in the baseline show no change, and how large one would have to be; `None` where
+/// nothing moved beyond its limit, as then the others do not matter.
+pub(super) fn behind_noise(noise: &str, departures: &[Departure]) -> Option<String> {
+    let furthest = departures.iter().max_by(|a, b| a.log.abs().total_cmp(&b.log.abs()))?;
+    let what = furthest.row.as_deref().unwrap_or(furthest.class.name());
+    let percent = furthest.log.abs().exp_m1() * 100.0;
+    Some(format!("{noise}, and {what} moved by {percent:.0} %: only larger changes would show"))
 }
 
 /// What of a check-up is beyond every run of the baseline, most first.

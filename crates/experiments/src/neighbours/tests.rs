@@ -1,7 +1,7 @@
 //! Constructed records: a neighbour that came for an epoch, one that stayed, none, and input that says nothing.
 
-use machine::{Bytes, CpuId};
-use record::{Control, EpochRun, LatencyCell, PlanOutcome, Spread};
+use machine::CpuId;
+use record::{Control, EpochRun, PlanOutcome, QuestionSample, Spread};
 
 use super::*;
 
@@ -21,18 +21,16 @@ fn record(memory_ns: &[f64], steal: &[f64]) -> Record {
         .iter()
         .map(|share| epoch(CpuShare { steal_share: Some(*share), ..CpuShare::default() }))
         .collect();
-    let level = |level: &str, block: u64, epochs: &[f64]| LatencyCell {
-        cpu: CpuId(0),
-        page_bytes: Bytes(4096),
-        block_bytes: Bytes(block),
-        stride_bytes: Bytes(64),
-        ns: epochs.iter().copied().fold(f64::INFINITY, f64::min),
-        core_cycles: None,
-        level: Some(level.to_owned()),
-        spread: spread(epochs),
-    };
-    record.memory.latency =
-        vec![level("memory", 1 << 28, memory_ns), level("L3", 1 << 23, &[12.0, 12.5, 12.2])];
+    record.samples = (1..)
+        .zip(memory_ns)
+        .map(|(epoch, ns)| QuestionSample {
+            question: "memory".to_owned(),
+            epoch,
+            value: *ns,
+            unit: "ns".to_owned(),
+            ..QuestionSample::default()
+        })
+        .collect();
     record.cores.control.push(Control {
         cpu: CpuId(0),
         core_hz: None,
@@ -76,7 +74,10 @@ fn a_sibling_that_is_busy_for_a_quarter_of_the_time_is_a_neighbour() {
 fn a_neighbour_of_one_epoch_is_named_with_when_and_by_how_much() {
     let found = described(&record(&[150.0, 207.0, 152.0], &[0.001, 0.04, 0.0]), &[]);
     assert_eq!(found.at_work, [2]);
-    assert_eq!(found.shows, ["neighbours were at work in epoch 2 of 3: memory latency +38 %, steal 4.0 %"]);
+    assert_eq!(
+        found.shows,
+        ["neighbours were at work in epoch 2 of 3: random reads of memory +38 %, steal 4.0 %"]
+    );
     assert_eq!(found.give_back, None);
     assert!(found.needed.is_some_and(|needed| needed.contains("there are none")));
 }
@@ -87,7 +88,7 @@ fn a_quiet_run_shows_no_sign_with_its_numbers() {
     assert!(found.at_work.is_empty());
     let [line] = found.shows.as_slice() else { panic!("{:?}", found.shows) };
     assert!(line.starts_with("no sign of neighbours in 3 epochs: at most core cycle +1 %"), "{line}");
-    assert!(line.contains("memory latency +2 %") && line.ends_with("steal 0.1 %"), "{line}");
+    assert!(line.contains("random reads of memory +2 %") && line.ends_with("steal 0.1 %"), "{line}");
     assert!(found.needed.is_some_and(|needed| needed.ends_with("there are 2")));
 }
 
@@ -95,11 +96,11 @@ fn a_quiet_run_shows_no_sign_with_its_numbers() {
 fn a_state_that_lasts_the_whole_run_shows_in_earlier_runs_alone() {
     let found = described(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 150.0, 155.0, 160.0, 166.0]);
     assert!(found.at_work.is_empty());
-    let rank = found.ranks.iter().find(|rank| rank.class == RowClass::MemoryLatency).expect("a rank");
+    let rank = found.ranks.iter().find(|rank| rank.class == RowClass::RandomReads).expect("a rank");
     assert_eq!((rank.count, rank.better, rank.is_worse), (5, 5, true));
-    assert!((rank.ratio - 225.0 / 155.0).abs() < 1e-9);
+    assert!((rank.ratio - 226.0 / 155.0).abs() < 1e-9);
     let why = found.give_back.expect("evidence");
-    assert!(why.contains("memory latency +45 % against the median of 5 earlier check-ups"), "{why}");
+    assert!(why.contains("random reads of memory +46 % against the median of 5 earlier check-ups"), "{why}");
     assert_eq!(found.needed, None);
 }
 
@@ -146,7 +147,7 @@ fn what_says_nothing_is_passed_over() {
     assert!(found.costs.is_empty() && found.at_work == [1]);
     let spoilt = record(&[f64::NAN, 150.0, -1.0], &[f64::NAN, 0.0, 0.0]);
     let found = neighbours(&spoilt, &[&earlier(f64::NAN)]).expect("the core told of it");
-    assert!(found.at_work.is_empty() && found.costs.iter().all(|cost| cost.class != RowClass::MemoryLatency));
+    assert!(found.at_work.is_empty() && found.costs.iter().all(|cost| cost.class != RowClass::RandomReads));
     assert!(found.shows.iter().all(|line| !line.contains("NaN")), "{:?}", found.shows);
     let two = record(&[150.0, 290.0], &[0.0; 3]);
     assert!(described(&two, &[]).at_work.is_empty(), "a row that an epoch lacks cannot be judged by epoch");

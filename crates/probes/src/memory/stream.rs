@@ -46,7 +46,7 @@ pub enum Kernels {
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(3.2), Some(8.0), Some(30.0)],
+    seconds: [Some(2.6), Some(8.0), Some(30.0)],
     least_s: 2.1,
     // One round takes 0.55 s on a quiet guest of two CPUs, most of it for laying arrays.
     epoch_least_s: Some(0.7),

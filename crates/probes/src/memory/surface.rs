@@ -32,9 +32,9 @@ const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 
 /// The surface with base pages, in the check-up.
 pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(4.6), Some(9.0), Some(24.0)],
-    least_s: 3.0,
-    epoch_least_s: Some(1.0),
+    seconds: [Some(2.0), Some(9.0), Some(24.0)],
+    least_s: 1.6,
+    epoch_least_s: Some(0.8),
     rank: 20,
     disturbs: "core",
     ..CheckUpProbe::new("surface", Section::Memory, |subject, seconds| {

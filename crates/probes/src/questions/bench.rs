@@ -134,6 +134,8 @@ impl Bench {
         while !self.is_over(until) && windows.len() < WINDOWS_MAX {
             windows.extend(window(self));
         }
+        // The next windows are of something else, of which nothing is planted unless it says what it is.
+        self.samplers.iter_mut().for_each(|sampler| sampler.about(String::new));
         if windows.len() >= FEWEST_WINDOWS {
             self.taken.push((sample, windows));
         }

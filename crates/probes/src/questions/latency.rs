@@ -33,10 +33,12 @@ const READS_OF_MEMORY: (usize, Order) = (256, Order::Random);
 const GROUP_BYTES: usize = 256 << 10;
 /// Rounds of a window: a thousand loads, 0.1 to 0.3 ms.
 const MEMORY_ROUNDS: u64 = 16;
-/// Laying the block takes this share of the time, by the speed of a block of so many bytes, whose links are this much sooner laid.
-const LAYING_SHARE: f64 = 0.45;
-const SLOWER_BEYOND_CACHES: f64 = 3.0;
-const LAYING_PROBE: Bytes = Bytes(32 << 20);
+/// So much time is enough to map it, lay it and read it, also where a guest has never touched that memory, which then comes fifteen times
+/// slower than other; half of the time is for half of the block.
+const TIME_OF_BLOCK: Duration = Duration::from_secs(3);
+/// A block that could not be mapped in this share of the time is too large.
+const LAYING_SHARE: f64 = 0.65;
+const SMALLEST_BLOCK: Bytes = Bytes(32 << 20);
 /// Windows of the whole block take this share of the time, and those of each part of it.
 const SAMPLE_SHARE: f64 = 0.12;
 const PART_SHARE: f64 = 0.02;
@@ -80,6 +82,7 @@ pub(super) fn caches(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
             let block_memory = &mut room[place..place + block.0 as usize];
             let Some(chain) = bench.chain(block_memory, (line, Order::Random), end) else { return Ok(()) };
             let mut walker = Walker::new(&chain, CACHE_ROUNDS);
+            bench.sampler(cpu).about(|| series(question, block));
             walker.warm(4 * chain.nodes() as u64, bench.sampler(cpu));
             let cycles = bench.cycles_per_multiply;
             let unit = if cycles.is_some() { "core cycles" } else { "ns" };
@@ -98,8 +101,18 @@ pub(super) fn caches(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
 /// where the last cache ends; then in base pages, as long as there is time.
 pub(super) fn memory(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<(), MemoryError> {
     let left = until.saturating_duration_since(Instant::now());
-    let block = laid_in(bench, left.mul_f64(LAYING_SHARE), until)?;
-    let Some(mut mapping) = bench.mapping(block, PageRequest::Huge, until)? else { return Ok(()) };
+    let mut block = block_for(left, largest_block(&bench.machine, MEMORY_BLOCK));
+    let mut mapping = loop {
+        let end = until.min(Instant::now() + left.mul_f64(LAYING_SHARE));
+        if let Some(mapping) = bench.mapping(block, PageRequest::Huge, end)? {
+            break mapping;
+        }
+        if bench.is_over(until) || block <= SMALLEST_BLOCK {
+            return Ok(());
+        }
+        // What was touched on the way is there at once for the next.
+        block = Bytes(block.0 / 2);
+    };
     let page_bytes = mapping.pages().page_bytes;
     let memory = mapping.as_mut_slice();
     let parts = (line_bytes(&bench.machine), Order::RandomWithin { group_bytes: GROUP_BYTES });
@@ -115,23 +128,22 @@ pub(super) fn memory(bench: &mut Bench, cpu: CpuId, until: Instant) -> Result<()
     let Some(mut mapping) = bench.mapping(block, PageRequest::Base, until)? else { return Ok(()) };
     let page_bytes = mapping.pages().page_bytes;
     let memory = mapping.as_mut_slice();
-    reads(bench, cpu, memory, ("memory", page_bytes), (READS_OF_MEMORY, left.mul_f64(SAMPLE_SHARE)), until);
+    reads(
+        bench,
+        cpu,
+        memory,
+        ("memory-base", page_bytes),
+        (READS_OF_MEMORY, left.mul_f64(SAMPLE_SHARE)),
+        until,
+    );
     Ok(())
 }
 
-/// The largest block, in whole octaves, that is mapped and laid in so much time at the speed of a small one: memory that a guest has
-/// never touched comes thirty times slower than other.
-fn laid_in(bench: &mut Bench, time: Duration, until: Instant) -> Result<Bytes, MemoryError> {
-    let most = largest_block(&bench.machine, MEMORY_BLOCK);
-    let small = most.min(LAYING_PROBE);
-    let begun = Instant::now();
-    let Some(mut mapping) = bench.mapping(small, PageRequest::Huge, until)? else { return Ok(small) };
-    let (mapped, begun) = (begun.elapsed(), Instant::now());
-    let _ = bench.chain(mapping.as_mut_slice(), READS_OF_MEMORY, until);
-    let laid = begun.elapsed();
-    let seconds = mapped.as_secs_f64() + SLOWER_BEYOND_CACHES * laid.as_secs_f64();
-    let octaves = (time.as_secs_f64() / seconds.max(1e-6)).log2().floor().clamp(0.0, 20.0);
-    Ok(Bytes((small.0 << octaves as u32).min(most.0)))
+/// The block, in whole octaves below the largest, that so much time is enough for. It does not depend on how fast the machine happens to
+/// be: runs read the same.
+fn block_for(time: Duration, most: Bytes) -> Bytes {
+    let octaves = (TIME_OF_BLOCK.as_secs_f64() / time.as_secs_f64().max(1e-3)).log2().ceil().clamp(0.0, 5.0);
+    Bytes((MEMORY_BLOCK.0 >> octaves as u32).max(SMALLEST_BLOCK.0).min(most.0))
 }
 
 /// Windows of random reads in a block, for so long.
@@ -146,6 +158,7 @@ fn reads(
     let block = Bytes(memory.len() as u64);
     let Some(chain) = bench.chain(memory, walk, until) else { return };
     let mut walker = Walker::new(&chain, MEMORY_ROUNDS);
+    bench.sampler(cpu).about(|| series(question, block));
     // A part once as a whole: laying leaves other lines in the caches than reading in this order does.
     let most = if question == PARTS { chain.nodes() as u64 } else { WARM_PIECE };
     let mut left = most.min(chain.nodes() as u64);
@@ -159,6 +172,11 @@ fn reads(
         let timed = walker.window(bench.sampler(cpu))?;
         Some(timed.as_value(timed.ns))
     });
+}
+
+/// What planted differences know windows by: of the class of latency.
+fn series(question: &str, block: Bytes) -> String {
+    format!("latency, question {question}, block {block}")
 }
 
 /// A sample without its values.
@@ -184,6 +202,13 @@ mod tests {
     use machine::{Cache, CacheKind, CpuSet};
 
     use super::*;
+
+    #[test]
+    fn the_block_of_memory_is_by_the_time_that_was_given_and_the_room() {
+        let block = |ms, most| block_for(Duration::from_millis(ms), Bytes(most)).0 >> 20;
+        assert_eq!([3900, 3000, 1600, 500, 1].map(|ms| block(ms, 1 << 30)), [1024, 1024, 512, 128, 32]);
+        assert_eq!([3900, 500].map(|ms| block(ms, 48 << 20)), [48, 48]);
+    }
 
     #[test]
     fn blocks_of_caches_lie_between_the_levels_and_an_unclaimed_one_is_left_out() {

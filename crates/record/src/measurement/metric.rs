@@ -24,6 +24,7 @@ const fn unit(name: &'static str, better: Better, in_tables: (&'static str, f64)
 const NANOSECONDS: Unit = unit("ns", Better::Lower, ("ns", 1.0));
 const BYTES_PER_S: Unit = unit("bytes_per_s", Better::Higher, ("GB/s", 1e9));
 const ITERATIONS_PER_S: Unit = unit("iterations_per_s", Better::Higher, ("10^9 it/s", 1e9));
+const CORE_CYCLES: Unit = unit("core_cycles", Better::Lower, ("cycles", 1.0));
 const HERTZ: Unit = unit("hz", Better::Higher, ("GHz", 1e9));
 /// Time over time.
 const RATIO: Unit = unit("ratio", Better::Lower, ("x", 1.0));
@@ -81,12 +82,30 @@ macro_rules! metrics {
 }
 
 use RowClass::{
-    Arithmetic, CacheBandwidth, ClockReads, CoreClock, CoreLatency, LineTransfer, LoadedLatency,
-    MemoryBandwidth, MemoryLatency, PageWalks, SharedCacheBandwidth, SharedCacheLatency, Sharing, Stream,
-    Waking,
+    Arithmetic, CacheBandwidth, ClockReads, CoreClock, CoreCycles, CoreLatency, CpuOverCpu, HugePages,
+    LastCache, LineTransfer, LoadedLatency, MemoryBandwidth, MemoryLatency, PageWalks, RandomReads,
+    SharedCacheBandwidth, SharedCacheLatency, Sharing, Stream, Waking,
 };
 
 metrics! {
+    CACHE_READ_CYCLES = "cache_read_core_cycles", CORE_CYCLES, [CoreCycles; 3],
+        "dependent reads at random of a block in a cache, in cycles of the core beside them",
+        "memory", "{question}", ["cpu", ""];
+    CACHE_READ = "cache_read_ns", NANOSECONDS, [CoreLatency; 3], "the same where no cycles are known",
+        "memory", "{question}", ["cpu", ""];
+    PART_READ = "part_read_ns", NANOSECONDS, [LastCache; 3],
+        "dependent reads at random of a block, page group by page group, as a last cache serves them",
+        "memory", "{question}", ["block_bytes", ""];
+    RANDOM_READ = "random_read_ns", NANOSECONDS, [RandomReads; 3],
+        "dependent reads at random of more memory than caches hold, in huge pages as far as there are",
+        "memory", "{question}, {block_bytes}", ["cpu", ""];
+    SMALL_PAGE_READ = "small_page_read_ns", NANOSECONDS, [RandomReads; 3],
+        "dependent reads at random of more memory than caches hold, in small pages";
+    HUGE_PAGE_GAIN = "huge_page_gain_ratio", RATIO, [HugePages; 3],
+        "time of random reads in small pages over that in huge pages, in adjacent windows";
+    CPU_OVER_CPU = "cpu_over_cpu_ratio", RATIO, [CpuOverCpu; 3],
+        "time of the same reads on one CPU over that on another, in adjacent windows",
+        "cores", "{question}", ["cpu", "beside_cpu"];
     STREAM = "stream_bytes_per_s", BYTES_PER_S, [Stream; 3], "STREAM on a CPU, a node, all CPUs",
         "memory", "STREAM {kernel} {isa}{store}, {scope}", ["cpu", "node"];
     BANDWIDTH = "memory_bandwidth_bytes_per_s", BYTES_PER_S, [CacheBandwidth, SharedCacheBandwidth, MemoryBandwidth],

@@ -15,24 +15,6 @@ const SIDES: [usize; 2] = [1, 3];
 const ROWS_ASSUMED: usize = 4;
 /// More runs a side than this nobody makes.
 const RUNS_MAX: usize = 100;
-/// All classes, in the order of the shipped table.
-const CLASSES: [RowClass; 15] = [
-    RowClass::CoreClock,
-    RowClass::CoreLatency,
-    RowClass::ClockReads,
-    RowClass::Arithmetic,
-    RowClass::CacheBandwidth,
-    RowClass::SharedCacheBandwidth,
-    RowClass::SharedCacheLatency,
-    RowClass::MemoryLatency,
-    RowClass::LoadedLatency,
-    RowClass::MemoryBandwidth,
-    RowClass::Stream,
-    RowClass::PageWalks,
-    RowClass::LineTransfer,
-    RowClass::Sharing,
-    RowClass::Waking,
-];
 /// A class shows something by what its rows share or by one of them: two looks.
 const LOOKS: f64 = 2.0;
 
@@ -72,8 +54,8 @@ impl Reach {
 /// What a class should show: of the core's own numbers hardly anything is noise, of memory more.
 const fn goal(class: RowClass) -> Option<f64> {
     match class {
-        RowClass::CoreClock | RowClass::CoreLatency => Some(0.03),
-        RowClass::MemoryLatency => Some(0.10),
+        RowClass::CoreClock | RowClass::CoreCycles => Some(0.03),
+        RowClass::RandomReads => Some(0.10),
         _ => None,
     }
 }
@@ -113,7 +95,7 @@ pub fn reach(history: &[(RowClass, Vec<f64>)], host: Host) -> Vec<Reach> {
     for (index, row) in rows.iter().enumerate() {
         members.entry(row.class).or_default().push(index);
     }
-    let classes = CLASSES.len() as f64;
+    let classes = RowClass::ALL.len() as f64;
     // One run against one has twice the variance of a run.
     let of_one = |standard_error: f64| standard_error / 2.0_f64.sqrt();
     let one = |class: RowClass| {
@@ -157,7 +139,7 @@ pub fn reach(history: &[(RowClass, Vec<f64>)], host: Host) -> Vec<Reach> {
                 .and_then(|goal| (1..=RUNS_MAX).find(|side| whole.smallest(*side, level) <= goal)),
         }
     };
-    CLASSES.into_iter().map(one).collect()
+    RowClass::ALL.into_iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -172,11 +154,11 @@ mod tests {
     #[test]
     fn without_history_the_shipped_table_speaks_and_memory_cannot_show_ten_percent() {
         let found = reach(&[], Host::Guest);
-        assert_eq!(found.len(), CLASSES.len());
-        let memory = of(&found, RowClass::MemoryLatency);
+        assert_eq!(found.len(), RowClass::ALL.len());
+        let memory = of(&found, RowClass::RandomReads);
         assert_eq!((memory.knowledge, memory.runs), (Knowledge::Prior, 0));
-        assert!((memory.class_spread - prior_of(RowClass::MemoryLatency, Host::Guest).common).abs() < 1e-12);
-        assert!(memory.falls_short() && of(&found, RowClass::CoreLatency).falls_short());
+        assert!((memory.class_spread - prior_of(RowClass::RandomReads, Host::Guest).common).abs() < 1e-12);
+        assert!(memory.falls_short() && !of(&found, RowClass::CoreCycles).falls_short());
         assert!(!of(&found, RowClass::Stream).falls_short(), "nothing is asked of it");
         for one in &found {
             assert!(
@@ -190,10 +172,10 @@ mod tests {
     fn quiet_runs_of_the_machine_itself_reach_further_and_say_with_how_many_runs_more() {
         let mut random = Random::new(5);
         let mut run = || -> Vec<f64> { (0..12).map(|_| 0.004 * random.normal()).collect() };
-        let mut history: Vec<(RowClass, Vec<f64>)> = (0..4).map(|_| (RowClass::CoreLatency, run())).collect();
+        let mut history: Vec<(RowClass, Vec<f64>)> = (0..4).map(|_| (RowClass::CoreCycles, run())).collect();
         history.push((RowClass::CoreClock, run()));
         let found = reach(&history, Host::Guest);
-        let core = of(&found, RowClass::CoreLatency);
+        let core = of(&found, RowClass::CoreCycles);
         assert_eq!((core.knowledge, core.runs, core.rows), (Knowledge::History, 12, 4));
         assert!(core.whole[1] < 0.03 && !core.falls_short(), "{core:?}");
         assert!(core.runs_for_goal.is_some_and(|runs| runs <= 3), "{core:?}");

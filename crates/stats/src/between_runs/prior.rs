@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::RunSpread;
+
 named! {
     /// Rows that one cause moves together and whose spread between runs is of one size.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,6 +40,16 @@ named! {
         Sharing = "CPUs sharing resources",
         /// Waking a sleeping CPU.
         Waking = "waking a CPU",
+        /// Reads of the first and second level in cycles of the core beside them, whatever its clock.
+        CoreCycles = "L1 and L2 reads in cycles",
+        /// Reads at random of more memory than caches hold.
+        RandomReads = "random reads of memory",
+        /// Reads at random of blocks that the last cache holds, or not.
+        LastCache = "reads beyond L2",
+        /// The same reads on one CPU and on another, turn by turn.
+        CpuOverCpu = "one CPU over another",
+        /// The same reads in small and in huge pages, turn by turn.
+        HugePages = "gain of huge pages",
     }
 }
 
@@ -55,6 +67,9 @@ impl RowClass {
                 | Self::MemoryBandwidth
                 | Self::Stream
                 | Self::PageWalks
+                | Self::CoreCycles
+                | Self::RandomReads
+                | Self::LastCache
         )
     }
 }
@@ -99,11 +114,15 @@ pub(super) const MANY_RUNS: usize = 20;
 const DEGREES: f64 = 6.0;
 
 const fn prior(class: RowClass, row: f64, common: f64, source: &'static str) -> Prior {
+    prior_worth(DEGREES, class, row, common, source)
+}
+
+const fn prior_worth(degrees: f64, class: RowClass, row: f64, common: f64, source: &'static str) -> Prior {
     Prior {
         class,
         row,
         common,
-        degrees: DEGREES,
+        degrees,
         has_states: matches!(class, RowClass::LineTransfer | RowClass::Sharing | RowClass::PageWalks),
         source,
     }
@@ -117,8 +136,10 @@ const QUICK: &str = "8 quick check-ups of a quiet Zen 4 guest";
 const ONE_CORE: &str =
     "24 quick check-ups of a quiet Zen 4 guest whose CPUs sat on one core of the host in three of them";
 
+const QUESTIONS: &str = "12 quick and 6 default check-ups of a Linux 6.18 guest of two CPUs";
+
 /// The worst row of each class of all that was measured on guests (METHODOLOGY.md, True between runs).
-const GUEST: [Prior; 15] = [
+const GUEST: [Prior; RowClass::ALL.len()] = [
     prior(RowClass::CoreClock, 0.026, 0.026, BUSY),
     prior(RowClass::CoreLatency, 0.037, 0.028, BUSY),
     prior(RowClass::ClockReads, 0.020, 0.020, QUICK),
@@ -134,7 +155,20 @@ const GUEST: [Prior; 15] = [
     prior(RowClass::LineTransfer, 0.536, 0.522, BUSY),
     prior(RowClass::Sharing, 0.217, 0.110, ONE_CORE),
     prior(RowClass::Waking, 0.239, 0.179, DEFAULT),
+    prior_worth(8.0, RowClass::CoreCycles, 0.005, 0.005, QUESTIONS),
+    prior_worth(8.0, RowClass::RandomReads, 0.030, 0.030, QUESTIONS),
+    prior_worth(4.0, RowClass::LastCache, 0.030, 0.030, QUESTIONS),
+    prior_worth(8.0, RowClass::CpuOverCpu, 0.015, 0.015, QUESTIONS),
+    prior_worth(4.0, RowClass::HugePages, 0.050, 0.050, QUESTIONS),
 ];
+
+impl RowClass {
+    /// What runs of one unchanged guest differ by in a row of this class.
+    pub fn run_spread(self) -> RunSpread {
+        let prior = prior_of(self, Host::Guest);
+        RunSpread { deviation: prior.row, degrees: prior.degrees as u32 }
+    }
+}
 
 /// What is known of a class before any history.
 ///
