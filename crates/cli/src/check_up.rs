@@ -21,7 +21,7 @@ use crate::forms::Words;
 use crate::options::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::ProgressLine;
-use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict, without_raw};
+use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict};
 use crate::store::Folder;
 use crate::{flaws, history, output, sockets};
 pub(crate) use arguments::{RunArguments, parse_word};
@@ -152,7 +152,7 @@ fn conclude(
         if !arguments.again.no_history {
             history::append(&record);
         }
-        arguments.words.print(&page, &without_raw(record), global)?;
+        arguments.words.print(&page, &record.without_raw(), global)?;
         if !global.json && !global.quiet && !arguments.words.markdown {
             let (record, report) = (record_path.display(), folder.report_path());
             output::print_lines(&format!("record  {record}\nreport  {}\n", report.display()))?;

@@ -160,7 +160,7 @@ impl Store {
         let provenance = &record.provenance;
         let name = FileName::text(&provenance.started_utc, provenance.boot_id.as_deref(), process::id())
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
-        let record = Record { raw: Vec::new(), ..record.clone() };
+        let record = record.clone().without_raw();
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
         let folder = self.0.made()?;
         folder.replace(&name, &bytes).map_err(|why| self.0.unusable(why))?;

@@ -95,11 +95,6 @@ pub(crate) fn socket_account(record: &Record) -> Option<SocketAccount> {
     Some(diagnosis::socket_account(sockets, Some(&record.machine)))
 }
 
-/// The record as it is printed: all but the raw windows.
-pub(crate) fn without_raw(record: Record) -> Record {
-    Record { raw: Vec::new(), ..record }
-}
-
 /// What `--gate` and `--strict` make of a record.
 pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
     let has = |severity| record.findings.iter().any(|finding| finding.severity == severity);

@@ -14,7 +14,7 @@ use crate::forms::Words;
 use crate::options::Global;
 use crate::outcome::Outcome;
 use crate::output::Document;
-use crate::recording::{self, without_raw};
+use crate::recording;
 use crate::{forms, output, store};
 
 /// Options of `show`.
@@ -62,7 +62,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         forms::tables(&numbers(&record, &file)?)
     } else {
         let page = recording::page(&record, &arguments.record);
-        text(arguments, &page, &without_raw(record.clone()), global)?
+        text(arguments, &page, &record.clone().without_raw(), global)?
     };
     output::print(&text)?;
     Ok(recording::verdict(&record, global))

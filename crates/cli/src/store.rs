@@ -95,7 +95,7 @@ impl Folder {
         let write = |bytes: &[u8]| -> anyhow::Result<()> { Ok(write_atomically(&self.record, bytes)?) };
         let Err(error) = write(&encode(record, self.encoding)?) else { return Ok(()) };
         let partial = Some(format!("the raw windows are left out: {error}"));
-        let smaller = Record { raw: Vec::new(), partial, ..record.clone() };
+        let smaller = Record { partial, ..record.clone().without_raw() };
         match write(&encode(&smaller, self.encoding)?) {
             Ok(()) => Err(error.context("the record was written without its raw windows")),
             Err(_) => Err(error),

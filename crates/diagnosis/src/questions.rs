@@ -18,23 +18,45 @@ struct Question {
     name: &'static str,
     /// The probes of the plan that it rests on.
     probes: &'static [&'static str],
+    /// The samples among those of the probe `questions`.
+    samples: &'static [&'static str],
     answer: fn(&Record) -> Outcome,
+}
+
+const fn question(
+    name: &'static str,
+    probes: &'static [&'static str],
+    samples: &'static [&'static str],
+    answer: fn(&Record) -> Outcome,
+) -> Question {
+    Question { name, probes, samples, answer }
+}
+
+impl Question {
+    /// Time of its samples and of its other probes, in seconds.
+    fn spent_s(&self, record: &Record) -> f64 {
+        let of_samples = record.samples.iter().filter(|one| self.samples.contains(&one.question.as_str()));
+        let is_own = |probe: &str| probe != "questions" && self.probes.contains(&probe);
+        let of_probes = record.plan.entries.iter().filter(|entry| is_own(&entry.probe));
+        of_samples.map(|one| one.seconds).sum::<f64>()
+            + of_probes.filter_map(|one| one.elapsed_s).sum::<f64>()
+    }
 }
 
 /// In the order of the first screen.
 const QUESTIONS: [Question; 12] = [
-    Question { name: "noise", probes: &["control", "questions"], answer: rows::noise },
-    Question { name: "L1", probes: &["questions"], answer: |record| sampled::cache(record, "l1", 1) },
-    Question { name: "L2", probes: &["questions"], answer: |record| sampled::cache(record, "l2", 2) },
-    Question { name: "L3", probes: &["questions"], answer: last_cache::usable },
-    Question { name: "memory", probes: &["questions"], answer: sampled::memory },
-    Question { name: "bandwidth", probes: &["stream"], answer: rows::bandwidth },
-    Question { name: "huge pages", probes: &["questions"], answer: sampled::huge_pages },
-    Question { name: "CPUs", probes: &["questions"], answer: sampled::cpus },
-    Question { name: "siblings", probes: &["sharing"], answer: rows::siblings },
-    Question { name: "wake-up", probes: &["transfer", "wake"], answer: rows::waking },
-    Question { name: "clocks", probes: &["clock-pairs"], answer: rows::clocks },
-    Question { name: "clock read", probes: &["clock-reads"], answer: rows::clock_read },
+    question("noise", &["control", "questions"], &[], rows::noise),
+    question("L1", &["questions"], &["l1"], |record| sampled::cache(record, "l1", 1)),
+    question("L2", &["questions"], &["l2"], |record| sampled::cache(record, "l2", 2)),
+    question("L3", &["questions"], &["blocks"], last_cache::usable),
+    question("memory", &["questions"], &["memory", "memory-base"], sampled::memory),
+    question("bandwidth", &["stream"], &[], rows::bandwidth),
+    question("huge pages", &["questions"], &["huge-pages"], sampled::huge_pages),
+    question("CPUs", &["questions"], &["cpus-core", "cpus-memory"], sampled::cpus),
+    question("siblings", &["sharing"], &[], rows::siblings),
+    question("wake-up", &["transfer", "wake"], &[], rows::waking),
+    question("clocks", &["clock-pairs"], &[], rows::clocks),
+    question("clock read", &["clock-reads"], &[], rows::clock_read),
 ];
 
 /// What a question comes to.
@@ -98,6 +120,7 @@ pub fn answers(record: &Record) -> Vec<QuestionAnswer> {
             low: finite.map(|(_, interval, _)| interval.low),
             high: finite.map(|(_, interval, _)| interval.high),
             unit: finite.map_or("", |(.., unit)| unit).to_owned(),
+            spent_s: question.spent_s(record),
             reason: outcome.reason,
         })
     });

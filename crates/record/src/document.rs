@@ -95,6 +95,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// The same without raw windows, as it is printed and kept in a history.
+    #[must_use]
+    pub fn without_raw(mut self) -> Self {
+        self.raw.clear();
+        self.samples.iter_mut().for_each(|sample| sample.raw.clear());
+        self
+    }
+
     /// Appends a raw series and returns its index for `Spread::raw`.
     pub fn push_raw(&mut self, series: RawSeries) -> usize {
         self.raw.push(series);

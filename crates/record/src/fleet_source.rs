@@ -60,7 +60,7 @@ pub fn decode_for_rows(bytes: &[u8]) -> Result<Record, DecodeError> {
     match serde_json::from_slice::<FleetSource>(&json) {
         Ok(read) if read.schema <= SCHEMA && !has_absurd_number(&json) => Ok(read.into()),
         // What is doubtful is read as any record is: that names the field, or finds that all is well.
-        _ => decode(&json).map(|record| Record { raw: Vec::new(), ..record }),
+        _ => decode(&json).map(Record::without_raw),
     }
 }
 

@@ -37,6 +37,13 @@ pub struct QuestionSample {
     pub alone_share: f64,
     /// Windows that count, of a contrast pairs of windows.
     pub windows: usize,
+    /// Time that it took, in seconds.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Windows as they were, at most a few hundred: value, of a contrast its logarithm; and the time of the port loop beside it over that
+    /// of a multiply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raw: Vec<[f32; 2]>,
 }
 
 machine::named! {
@@ -80,6 +87,9 @@ pub struct QuestionAnswer {
     /// Unit of the number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// Time that its samples and probes took, in seconds; probes of several questions count for each.
+    #[serde(default)]
+    pub spent_s: f64,
     /// Why it is not answered, and what would answer it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

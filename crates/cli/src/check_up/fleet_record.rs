@@ -14,7 +14,6 @@ use record::{Engine, Provenance, Record, Severity};
 use super::arguments::{DropArguments, WORD_LETTERS_MAX};
 use crate::options::Global;
 use crate::output;
-use crate::recording::without_raw;
 use crate::store;
 use crate::store::Folder;
 
@@ -89,7 +88,7 @@ impl FleetRecord {
     /// A record that is no JSON, or stdout takes no more.
     pub(crate) fn print(&self, path: &Path, record: Record, global: &Global) -> anyhow::Result<()> {
         if global.json {
-            return output::print_json(&without_raw(record));
+            return output::print_json(&record.without_raw());
         }
         if global.quiet {
             return Ok(());

@@ -7,7 +7,7 @@ use machine::{Bytes, CacheKind, CpuId};
 use record::Record;
 use stats::Interval;
 
-use super::{Outcome, compared, is_noisy, level, nothing_measured, samples};
+use super::{Outcome, compared, is_noisy, last_cache, level, nothing_measured, samples};
 use crate::surface::DISAGREES_BEYOND;
 use crate::wording::rounded;
 
@@ -80,11 +80,14 @@ pub(super) fn memory(record: &Record) -> Outcome {
     if let (Some(_), Some((base, _))) = (huge, base.filter(|_| small != Some(page))) {
         let _ = write!(sentence, "; {base:.0} ns in base pages");
     }
-    if let Some(cache) = record.machine.topology.largest_cache_bytes() {
+    // What the last cache is worth by reads, where that is known to be less than its claim.
+    let (cache, claimed) = (last_cache::usable(record).number, record.machine.topology.largest_cache_bytes());
+    let found = cache.map(|(bytes, ..)| Bytes(bytes as u64));
+    if let Some(cache) = found.into_iter().chain(claimed).min() {
         let share = cache.0 as f64 / (block.0 / LINES_OF_BLOCK) as f64;
         if share >= SERVED_BY_CACHE {
-            let percent = 100.0 * share.min(1.0);
-            let _ = write!(sentence, "; a cache of {cache} may serve {percent:.0} % of them");
+            let (percent, cache) = (100.0 * share.min(1.0), rounded(cache.0 as f64));
+            let _ = write!(sentence, "; {cache} of cache may serve {percent:.0} % of them");
         }
     }
     Outcome::ok(sentence).of(value, interval, "ns")

@@ -22,6 +22,8 @@ const ALONE_BELOW: f64 = 1.1;
 const BEST_READING: f64 = 0.02;
 /// Windows of one sample at most.
 const WINDOWS_MAX: usize = 5000;
+/// Windows of a sample that are kept as they were.
+const KEPT_RAW: usize = 256;
 /// Fewer windows are no sample.
 const FEWEST_WINDOWS: usize = 5;
 /// Fewer windows of a state have no median of their own.
@@ -130,14 +132,15 @@ impl Bench {
         until: Instant,
         mut window: impl FnMut(&mut Self) -> Option<Window>,
     ) {
-        let mut windows = Vec::new();
+        let (begun, mut windows) = (Instant::now(), Vec::new());
         while !self.is_over(until) && windows.len() < WINDOWS_MAX {
             windows.extend(window(self));
         }
         // The next windows are of something else, of which nothing is planted unless it says what it is.
         self.samplers.iter_mut().for_each(|sampler| sampler.about(String::new));
         if windows.len() >= FEWEST_WINDOWS {
-            self.taken.push((sample, windows));
+            let seconds = begun.elapsed().as_secs_f64();
+            self.taken.push((QuestionSample { seconds, ..sample }, windows));
         }
     }
 
@@ -179,6 +182,11 @@ fn summed_up(sample: QuestionSample, windows: &[Window], alone_below: f64) -> Qu
         shared: of_state(&shared),
         alone_share: alone.len() as f64 / all.len().max(1) as f64,
         windows: all.len(),
+        raw: windows
+            .iter()
+            .step_by(windows.len().div_ceil(KEPT_RAW).max(1))
+            .map(|window| [window.value as f32, window.ports as f32])
+            .collect(),
         ..sample
     }
 }

@@ -156,6 +156,7 @@ fn answers() -> Vec<QuestionAnswer> {
         low: None,
         high: None,
         unit: String::new(),
+        spent_s: 0.0,
         reason: None,
     };
     vec![
