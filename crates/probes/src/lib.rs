@@ -17,6 +17,7 @@
 //! | what time shows of flaws and their workarounds | [`signature`] |
 //! | loops that both of these time | `timed_loop` |
 //! | what one of them is, and how it is set up | [`probe`] |
+//! | from windows to a value and its interval | [`estimator`] |
 //! | what a number is worth | `quality` |
 //! | how much memory there is for a probe | `room` |
 //! | two threads that meet and never wait for ever | `rendezvous` |
@@ -33,6 +34,7 @@ pub mod clock_watch;
 pub mod control;
 pub mod cores;
 pub mod epochs;
+pub mod estimator;
 pub mod fault_injection;
 pub mod memory;
 pub mod plan;

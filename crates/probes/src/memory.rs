@@ -2,7 +2,6 @@
 
 pub mod bandwidth;
 pub mod loaded;
-pub mod orders;
 pub mod parallel;
 mod series;
 pub mod sockets;

@@ -13,7 +13,7 @@ use super::level::Level;
 use super::price::{Price, Scale};
 use super::{Batches, Settings as ReadSettings, measure, series_name};
 use crate::probe::{self, CheckUpProbe, Depth, Planned, Section};
-use crate::session::{Progress, Session};
+use crate::session::{Progress, Session, raw_series};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
 const VISIT_WORST_S: f64 = 0.1;
@@ -192,7 +192,8 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
             continue;
         };
         let mut row = price.record(read, cpu, scale);
-        row.spread.raw = Some(session.keep_raw(series_name(read, cpu), "ns", &price.pieces));
+        let pieces = price.pieces.iter().map(|piece| (None, piece));
+        row.spread.raw = Some(session.record.push_raw(raw_series(series_name(read, cpu), "ns", pieces)));
         session.result().clocks.push(row);
     }
 }

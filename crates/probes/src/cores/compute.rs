@@ -6,11 +6,10 @@ use std::hint::black_box;
 
 use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
 use machine::CpuId;
-use record::Compute;
-use stats::EstimateOptions;
+use record::{Compute, metric};
 
 use super::CoresError;
-use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use super::rounds::{CpuSettings as Settings, Samples, Windows};
 use crate::answers::{Answer, Known, Wrong};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
@@ -129,8 +128,6 @@ impl RatedLoop for Mandelbrot {
 
 /// Windows of each loop per visit.
 const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.02;
 
 /// A loop that is measured.
 pub(super) trait RatedLoop: Copy {
@@ -170,9 +167,7 @@ pub(super) fn measure<L: RatedLoop>(
     });
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (one, samples) in loops.iter().zip(rates) {
-            let aim = Aim { name: one.series_name(cpu), unit: "iterations_per_s", half_width: HALF_WIDTH };
-            let options = EstimateOptions::rates(u64::from(cpu.0));
-            if let Some(measured) = samples.measure(session, &options, aim) {
+            if let Some(measured) = samples.measured(session, &metric::COMPUTE, one.series_name(cpu)) {
                 session.result().cores.compute.push(Compute {
                     cpu,
                     kernel: one.record_name(),

@@ -10,12 +10,12 @@ use kernels::{
     rotate, rotate_chain,
 };
 use machine::{CoreKind, CpuId, Hertz};
-use record::Control;
-use stats::{EstimateOptions, median, modes, quantile};
+use record::{Control, metric};
+use stats::{median, modes, quantile};
 
 use super::CoresError;
 pub use super::rounds::CpuSettings as Settings;
-use super::rounds::{Aim, Samples, Windows};
+use super::rounds::{Samples, Windows};
 use crate::answers::{Answer, Known};
 use crate::control::{ControlLoops, PORT_LOOP, series_name};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
@@ -24,8 +24,6 @@ use crate::session::Session;
 
 /// Windows of each loop per visit.
 const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width the frequency aims for.
-const HALF_WIDTH: f64 = 0.01;
 /// Low quantile of the windows: noise only adds time.
 const QUANTILE: f64 = 0.1;
 /// One visit at most: twelve windows, each stretched by a neighbour, and a move to the CPU.
@@ -151,10 +149,9 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
     let kinds: Vec<CoreKind> = settings.cpus.iter().map(kind_of).collect();
     let shares = core_shares(&kinds, loops);
     for ((&cpu, own), share) in settings.cpus.iter().zip(loops).zip(shares) {
-        let options = EstimateOptions::durations(u64::from(cpu.0));
-        let aim = |what: &str| Aim { name: series_name(cpu, what), unit: "ns", half_width: HALF_WIDTH };
-        let [multiply, rotate, port] =
-            [0, 1, 2].map(|index| own[index].measure(session, &options, aim(LOOPS[index].series)));
+        let [multiply, rotate, port] = [0, 1, 2].map(|index| {
+            own[index].measured(session, &metric::MULTIPLY, series_name(cpu, LOOPS[index].series))
+        });
         let (Some(multiply), Some(rotate), Some(port), Some(core_share)) = (multiply, rotate, port, share)
         else {
             continue;

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
 use kernels::{Isa, Line, Protocol, ping, pong};
-use record::LineTransfer;
-use stats::EstimateOptions;
+use record::{LineTransfer, metric};
 
 use super::CoresError;
-use super::rounds::{Aim, Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, Samples, Windows, in_rounds};
 use crate::answers::{Answer, Known};
 use crate::probe::CpuPair;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
@@ -29,8 +28,6 @@ const TRIAL_ROUNDS: u64 = 200;
 const ROUNDS_RANGE: (u64, u64) = (20, 20_000);
 /// The name of checked results.
 const LINE_TRANSFER: &str = "line_transfer";
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.05;
 /// One visit at most, at a microsecond per hop and with a neighbour on both CPUs.
 const VISIT_WORST_S: f64 = 0.15;
 
@@ -87,8 +84,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     });
     for (pair, samples) in settings.pairs.iter().zip(&samples) {
         for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
-            let aim = Aim { name: series_name(*pair, protocol), unit: "ns", half_width: HALF_WIDTH };
-            if let Some(measured) = samples.measure(session, &EstimateOptions::medians(1), aim) {
+            let name = series_name(*pair, protocol);
+            if let Some(measured) = samples.measured(session, &metric::LINE_TRANSFER, name) {
                 session.result().cores.line_transfer.push(LineTransfer {
                     a: pair.a,
                     b: pair.b,

@@ -11,14 +11,13 @@ use std::thread::{self, Thread};
 use clock::{TickRate, begin, end};
 use host::live::{AffinityError, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
-use record::{Spread, WakePoint};
-use stats::{Estimate, EstimateOptions, estimate, quantile};
+use record::{WakePoint, metric};
+use stats::quantile;
 
 use super::CoresError;
 use super::rounds::{Pace, Samples, Windows, in_rounds};
 use crate::probe::CpuPair;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
-use crate::quality::Limits;
 use crate::rendezvous::{Alone, Ended, Link, with_partner};
 use crate::session::Session;
 
@@ -34,8 +33,6 @@ const EXCHANGES: u64 = 100;
 const IDLE_FACTOR: f64 = 1.3;
 /// Spins between two looks at the deadline.
 const SPINS_PER_CHECK: u32 = 1 << 12;
-/// Half-width aimed for: latencies differ from wake to wake.
-const HALF_WIDTH: f64 = 0.1;
 /// The last round may end this much after the budget: all idle times once, on a busy machine.
 const ROUND_WORST_S: f64 = 0.5;
 
@@ -107,22 +104,10 @@ fn series_name(CpuPair { a: waker, b: sleeper }: CpuPair, idle_us: f64) -> Strin
 
 fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Samples) {
     let CpuPair { a: waker, b: sleeper } = pair;
-    let Some((estimate, p90_ns)) = median_and_p90(&samples.pooled()) else { return };
-    let raw = session.keep_raw(series_name(pair, idle_us), "ns", &samples.visits);
-    let quality = Limits::of_cores(HALF_WIDTH).quality(estimate.relative_half_width(), true);
-    let spread = Spread {
-        mappings: samples.visits.len(),
-        ..Spread::of(&estimate, samples.dropped, quality, Some(raw))
-    };
-    let ns = estimate.value;
+    let Some(measured) = samples.measured(session, &metric::WAKE, series_name(pair, idle_us)) else { return };
+    let p90_ns = quantile(&samples.pooled(), 0.9).unwrap_or(measured.value);
+    let (ns, spread) = (measured.value, measured.spread);
     session.result().cores.wake.push(WakePoint { waker, sleeper, idle_us, ns, p90_ns, spread });
-}
-
-/// Median with its interval by order statistics, and the 90th percentile, over all wake-ups: one that took milliseconds,
-/// as another program had the CPU, must not move the interval of the median.
-fn median_and_p90(latencies_ns: &[f64]) -> Option<(Estimate, f64)> {
-    let estimate = estimate(&[latencies_ns.to_vec()], &EstimateOptions::medians(1));
-    quantile(latencies_ns, 0.9).map(|p90_ns| (estimate, p90_ns))
 }
 
 /// What the two threads write for each other.
@@ -345,16 +330,6 @@ mod tests {
             Exchange { sent: 9_000, answered: 20_000, received: 0 }.latency_ticks(-1_000),
             Some(12_000)
         );
-    }
-
-    #[test]
-    fn one_wake_up_behind_another_program_moves_p90_and_not_the_median() {
-        let mut latencies: Vec<f64> = (0..40).map(|wake| 30_000.0 + f64::from(wake)).collect();
-        latencies.extend([3e6; 6]);
-        let (estimate, p90_ns) = median_and_p90(&latencies).expect("46 wake-ups");
-        assert!(estimate.interval.low > 30_000.0 && estimate.interval.high < 30_100.0, "{estimate:?}");
-        assert!(p90_ns > 1e6);
-        assert_eq!(median_and_p90(&[]), None);
     }
 
     #[test]
