@@ -128,8 +128,8 @@ impl Estimator {
     }
 
     /// From the undisturbed end on.
-    pub(crate) fn least_disturbed_first(&self, values: Vec<f64>) -> Vec<f64> {
-        let mut ascending = stats::sorted(&values);
+    pub(crate) fn least_disturbed_first(&self, values: &[f64]) -> Vec<f64> {
+        let mut ascending = stats::sorted(values);
         if self.noise == Noise::Takes {
             ascending.reverse();
         }

@@ -3,7 +3,6 @@
 pub mod bandwidth;
 pub mod loaded;
 pub mod parallel;
-mod series;
 pub mod sockets;
 pub mod stream;
 pub mod surface;

@@ -6,11 +6,10 @@ use clock::TickRate;
 use host::live;
 use kernels::random::SplitMix64;
 use machine::{CpuId, NodeId};
-use record::{Metric, RawSeries, Record, Spread};
+use record::Record;
 
 use crate::answers::Answers;
 use crate::control::ControlLoops;
-use crate::estimator::{Estimator, Measured};
 use crate::sampler::{Sampler, Tally};
 
 /// Why nothing can be measured.
@@ -155,38 +154,8 @@ impl<'a> Session<'a> {
         &mut self.record
     }
 
-    /// A number by its windows, which the record keeps: by visit in the order taken, each with its mapping, or none where every visit has
-    /// its own. Its width is measured against `scale` where it may be near zero. `None` without a window, or without an estimator.
-    pub(crate) fn measured<'w>(
-        &mut self,
-        of: &Metric,
-        name: String,
-        visits: impl Iterator<Item = (Option<u32>, &'w Vec<f64>)>,
-        dropped: usize,
-        scale: f64,
-    ) -> Option<Measured> {
-        let raw = raw_series(name, of.unit.name, visits);
-        let measured = Estimator::of_metric(of)?.of_epoch(&raw, dropped, scale)?;
-        let raw = Some(self.record.push_raw(raw));
-        Some(Measured { spread: Spread { raw, ..measured.spread }, ..measured })
-    }
-
     /// The node of a CPU, where the machine tells.
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
         self.record.machine.topology.cpu(cpu).and_then(|cpu| cpu.node)
     }
-}
-
-/// Windows of visits, rounded to single precision.
-pub(crate) fn raw_series<'w>(
-    name: String,
-    unit: &str,
-    visits: impl Iterator<Item = (Option<u32>, &'w Vec<f64>)>,
-) -> RawSeries {
-    let mut raw = RawSeries { name, unit: unit.to_owned(), ..RawSeries::default() };
-    for (mapping, windows) in visits {
-        raw.visits.push(windows.iter().map(|&value| value as f32).collect());
-        raw.mapping_of_visit.extend(mapping);
-    }
-    raw
 }

@@ -13,7 +13,8 @@ use super::level::Level;
 use super::price::{Price, Scale};
 use super::{Batches, Settings as ReadSettings, measure, series_name};
 use crate::probe::{self, CheckUpProbe, Depth, Planned, Section};
-use crate::session::{Progress, Session, raw_series};
+use crate::series::{PointVisit, Series};
+use crate::session::{Progress, Session};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
 const VISIT_WORST_S: f64 = 0.1;
@@ -192,8 +193,12 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
             continue;
         };
         let mut row = price.record(read, cpu, scale);
-        let pieces = price.pieces.iter().map(|piece| (None, piece));
-        row.spread.raw = Some(session.record.push_raw(raw_series(series_name(read, cpu), "ns", pieces)));
+        let mut pieces = Series::default();
+        price
+            .pieces
+            .into_iter()
+            .for_each(|windows| pieces.add(PointVisit { windows, ..PointVisit::default() }));
+        row.spread.raw = Some(session.record.push_raw(pieces.raw(series_name(read, cpu), "ns")));
         session.result().clocks.push(row);
     }
 }

@@ -9,10 +9,11 @@ use machine::CpuId;
 use record::{Compute, metric};
 
 use super::CoresError;
-use super::rounds::{CpuSettings as Settings, Samples, Windows};
+use super::rounds::CpuSettings as Settings;
 use crate::answers::{Answer, Known, Wrong};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Points per row of the picture.
@@ -102,7 +103,7 @@ impl RatedLoop for Mandelbrot {
         self.isa().name()
     }
 
-    fn visit(self, sampler: &mut Sampler, samples: &mut Samples) {
+    fn visit(self, sampler: &mut Sampler, samples: &mut Series) {
         let known = known(self);
         // Of the first result alone.
         let mut planted = sampler.planted_bit(known.kernel);
@@ -141,7 +142,7 @@ pub(super) trait RatedLoop: Copy {
     fn isa_name(self) -> &'static str;
 
     /// One visit, on the sampler's CPU.
-    fn visit(self, sampler: &mut Sampler, samples: &mut Samples);
+    fn visit(self, sampler: &mut Sampler, samples: &mut Series);
 
     /// How its windows on a CPU are called.
     fn series_name(self, cpu: CpuId) -> String {
@@ -158,7 +159,7 @@ pub(super) fn measure<L: RatedLoop>(
     settings: &Settings,
     loops: &[L],
 ) -> Result<(), CoresError> {
-    let mut rates = vec![vec![Samples::default(); loops.len()]; settings.cpus.len()];
+    let mut rates = vec![vec![Series::default(); loops.len()]; settings.cpus.len()];
     let outcome = settings.visit_all(session, |sampler, index| {
         for (one, samples) in loops.iter().zip(&mut rates[index]) {
             sampler.about(|| one.series_name(settings.cpus[index]));
@@ -184,11 +185,11 @@ pub(super) fn measure<L: RatedLoop>(
 /// Takes the windows of a visit, each of so many iterations.
 pub(super) fn take_windows(
     sampler: &mut Sampler,
-    samples: &mut Samples,
+    samples: &mut Series,
     iterations: f64,
     mut work: impl FnMut(),
 ) {
-    let mut windows = Windows::default();
+    let mut windows = PointVisit::default();
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;

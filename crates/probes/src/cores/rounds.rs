@@ -5,10 +5,8 @@ use std::time::Instant;
 
 use host::live::Pinned;
 use machine::CpuId;
-use record::Metric;
 
 use super::CoresError;
-use crate::estimator::Measured;
 use crate::probe::{Planned, Subject};
 use crate::sampler::Sampler;
 use crate::session::Session;
@@ -20,24 +18,6 @@ pub(super) struct Pace {
     pub(super) budget_s: f64,
     /// Rounds after which it is enough.
     pub(super) rounds: u32,
-}
-
-/// Windows of one number by visit, and how many were set aside.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Samples {
-    /// One list per visit, in the order taken.
-    pub(super) visits: Vec<Vec<f64>>,
-    /// Windows set aside.
-    pub(super) dropped: usize,
-}
-
-/// Windows of one visit.
-#[derive(Debug, Default)]
-pub(super) struct Windows {
-    /// Those that count, in the order taken.
-    pub(super) counting: Vec<f64>,
-    /// How many were set aside.
-    pub(super) dropped: usize,
 }
 
 /// What a probe of every CPU is set up with.
@@ -103,48 +83,5 @@ impl CpuSettings {
             session.absorb(&mut sampler);
             Ok(())
         })
-    }
-}
-
-impl Windows {
-    /// Adds a window with its value, or one that was set aside.
-    pub(super) fn add(&mut self, value: Option<f64>) {
-        match value {
-            Some(value) => self.counting.push(value),
-            None => self.dropped += 1,
-        }
-    }
-}
-
-impl Samples {
-    /// Adds one visit; a visit without a window that counts only adds to those set aside.
-    pub(super) fn add(&mut self, visit: Windows) {
-        self.dropped += visit.dropped;
-        if !visit.counting.is_empty() {
-            self.visits.push(visit.counting);
-        }
-    }
-
-    /// The number with its windows in the record; `None` without one.
-    pub(super) fn measured(&self, session: &mut Session<'_>, of: &Metric, name: String) -> Option<Measured> {
-        session.measured(of, name, self.visits.iter().map(|visit| (None, visit)), self.dropped, 0.0)
-    }
-
-    /// All windows of all visits.
-    pub(super) fn pooled(&self) -> Vec<f64> {
-        self.visits.concat()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_visit_without_windows_is_no_visit() {
-        let mut samples = Samples::default();
-        samples.add(Windows { counting: Vec::new(), dropped: 3 });
-        samples.add(Windows { counting: vec![1.0], dropped: 1 });
-        assert_eq!((samples.visits.len(), samples.dropped), (1, 4));
     }
 }

@@ -16,11 +16,12 @@ use stats::{Arm, Random, random_quads};
 
 use super::CoresError;
 use super::load::{Load, block_bytes, has_l3, memory_for};
-use super::rounds::{Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, in_rounds};
 use crate::probe::CpuPair;
 use crate::probe::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
 use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 pub use super::load::Resource;
@@ -136,7 +137,7 @@ fn subjects(settings: &Settings, topology: &Topology) -> Vec<Subject> {
 #[derive(Debug, Clone, Default)]
 struct Seen {
     /// Time together over time alone, one per adjacent pair of trials.
-    ratios: Samples,
+    ratios: Series,
     /// Windows together in which the other was seen to run throughout.
     overlapped: usize,
 }
@@ -302,7 +303,7 @@ struct Trials<'a> {
 impl Trials<'_> {
     /// Takes all trials in the order given and adds one ratio per adjacent pair.
     fn take(&self, order: &[Arm], load: &mut Load<'_>, sampler: &mut Sampler, seen: &mut Seen) {
-        let (mut ratios, mut together_before) = (Windows::default(), false);
+        let (mut ratios, mut together_before) = (PointVisit::default(), false);
         for pair in order.chunks_exact(2) {
             let (mut alone, mut together) = (None, None);
             for arm in pair {
@@ -329,7 +330,7 @@ impl Trials<'_> {
                 }
             }
             if let (Some(alone), Some(together)) = (alone, together) {
-                ratios.counting.push(together / alone);
+                ratios.windows.push(together / alone);
             }
         }
         seen.ratios.add(ratios);

@@ -15,10 +15,11 @@ use record::{WakePoint, metric};
 use stats::quantile;
 
 use super::CoresError;
-use super::rounds::{Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, in_rounds};
 use crate::probe::CpuPair;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::rendezvous::{Alone, Ended, Link, with_partner};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
@@ -84,7 +85,7 @@ pub struct Settings {
 /// # Errors
 /// A CPU that may not be used; what was measured is in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
-    let mut samples = vec![vec![Samples::default(); settings.idle_us.len()]; settings.pairs.len()];
+    let mut samples = vec![vec![Series::default(); settings.idle_us.len()]; settings.pairs.len()];
     let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
     let outcome = in_rounds(session, pace, settings.pairs.len(), |session, index, _| {
         round(session, settings.pairs[index], &settings.idle_us, &mut samples[index])?;
@@ -102,10 +103,10 @@ fn series_name(CpuPair { a: waker, b: sleeper }: CpuPair, idle_us: f64) -> Strin
     format!("wake-up of CPU {sleeper} by CPU {waker} after {idle_us} us")
 }
 
-fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Samples) {
+fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Series) {
     let CpuPair { a: waker, b: sleeper } = pair;
     let Some(measured) = samples.measured(session, &metric::WAKE, series_name(pair, idle_us)) else { return };
-    let p90_ns = quantile(&samples.pooled(), 0.9).unwrap_or(measured.value);
+    let p90_ns = quantile(&samples.windows(), 0.9).unwrap_or(measured.value);
     let (ns, spread) = (measured.value, measured.spread);
     session.result().cores.wake.push(WakePoint { waker, sleeper, idle_us, ns, p90_ns, spread });
 }
@@ -253,7 +254,7 @@ fn round(
     session: &mut Session<'_>,
     pair: CpuPair,
     idle_us: &[f64],
-    samples: &mut [Samples],
+    samples: &mut [Series],
 ) -> Result<(), AffinityError> {
     let _pinned = Pinned::to(pair.a)?;
     let mut random = SplitMix64::new(session.random.next_u64());
@@ -278,7 +279,7 @@ fn all_gaps(
     pair: CpuPair,
     order: &[usize],
     idle_us: &[f64],
-    samples: &mut [Samples],
+    samples: &mut [Series],
 ) {
     // It times nothing here: what is planted comes by it, too.
     let mut sampler = waker.session.sampler(pair.a);
@@ -286,7 +287,7 @@ fn all_gaps(
     for &index in order {
         sampler.about(|| series_name(pair, idle_us[index]));
         let wakes = (WAKES_US / idle_us[index]).clamp(1.0, WAKES_MAX) as usize;
-        let mut latencies = Windows::default();
+        let mut latencies = PointVisit::default();
         for _ in 0..wakes {
             match waker.wake(idle_us[index], offset) {
                 Ok(ns) => latencies.add(ns.map(|ns| sampler.counted_ns(ns))),
@@ -308,9 +309,9 @@ mod tests {
     fn saved_wake_ups_give_the_stored_points() {
         let mut session = saved::session();
         for series in saved::series("wake-up") {
-            let mut samples = Samples::default();
+            let mut samples = Series::default();
             for (_, windows) in series.visits {
-                samples.add(Windows { counting: windows, dropped: 1 });
+                samples.add(PointVisit { windows, dropped: 1, ..PointVisit::default() });
             }
             push(&mut session, CpuPair { a: CpuId(0), b: CpuId(1) }, 10.0, &samples);
         }

@@ -11,13 +11,13 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope, metric};
 
-use super::series::{Series, doubted, page_bytes};
 use super::worker_group::{
     GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, largest_block};
+use crate::series::{Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// The smallest block of a curve.

@@ -17,11 +17,11 @@ use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
 use super::MemoryError;
-use super::series::{PointVisit, Series, doubted, page_bytes};
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::room::{beyond_caches, claimed_cache, claimed_caches_together};
 use crate::sampler::{Sampler, Visit};
+use crate::series::{PointVisit, Series, doubted, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each

@@ -14,11 +14,11 @@ use machine::{Bytes, Machine};
 use record::{ParallelChase, metric};
 
 use super::MemoryError;
-use super::series::{PointVisit, Series, page_bytes};
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{beyond_caches, claimed_cache};
 use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::series::{PointVisit, Series, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each

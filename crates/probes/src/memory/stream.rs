@@ -11,13 +11,13 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, StreamResult, metric};
 
-use super::series::{Series, doubted, page_bytes};
 use super::worker_group::{
     CHUNKS_PER_WINDOW, GroupMemory, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, claimed_caches_together, largest_block};
+use crate::series::{Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).

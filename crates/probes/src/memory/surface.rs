@@ -120,8 +120,8 @@ impl Settings {
 
     /// Time it may take at most, in seconds: the budget and one visit of the largest cell.
     pub fn worst_case_s(&self) -> f64 {
-        /// Building and walking a chain through one GiB takes about this long.
-        const SECONDS_PER_GIB: f64 = 2.0;
+        /// Laying one GiB and a chain through it takes about this long.
+        const SECONDS_PER_GIB: f64 = 1.0;
         self.budget_s + self.grid.largest_bytes() as f64 / Bytes::GIB.0 as f64 * SECONDS_PER_GIB
     }
 }
@@ -147,6 +147,8 @@ pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result
 
 /// A cell has at least so many elements: fewer are no permutation.
 const ELEMENTS_MIN: usize = 4;
+/// And at most so many: more take longer than half a second to lay.
+const ELEMENTS_MAX: usize = 1 << 22;
 
 /// Block sizes by strides; cells with too few elements are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +175,7 @@ impl Grid {
         Self { blocks: octaves.chain([1 << 25]).collect(), strides: (4..14).map(|log2| 1 << log2).collect() }
     }
 
-    /// One block per octave from 64 MiB to 1 GiB, and few strides: a chain through every line of the largest takes a second to lay.
+    /// One block per octave from 64 MiB to 1 GiB, and few strides; every line of a block up to 256 MiB.
     pub fn large() -> Self {
         Self { blocks: (26..31).map(|log2| 1 << log2).collect(), strides: vec![64, 512, 4096] }
     }
@@ -185,7 +187,7 @@ impl Grid {
             .flat_map(|&block_bytes| {
                 self.strides.iter().map(move |&stride_bytes| Place { block_bytes, stride_bytes })
             })
-            .filter(|place| place.block_bytes / place.stride_bytes >= ELEMENTS_MIN)
+            .filter(|place| (ELEMENTS_MIN..=ELEMENTS_MAX).contains(&(place.block_bytes / place.stride_bytes)))
             .collect()
     }
 
@@ -210,6 +212,6 @@ mod tests {
     #[test]
     fn the_large_surface_goes_on_where_the_other_ends_up_to_1_gib() {
         let grid = Grid::large();
-        assert_eq!((grid.blocks[0], grid.largest_bytes(), grid.places().len()), (64 << 20, 1 << 30, 15));
+        assert_eq!((grid.blocks[0], grid.largest_bytes(), grid.places().len()), (64 << 20, 1 << 30, 13));
     }
 }

@@ -16,10 +16,10 @@ use stats::{Order, median};
 
 use self::pair::{Spacing, measure_pairs};
 use super::MemoryError;
-use super::series::{PointVisit, Series, page_bytes};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::largest_block;
 use crate::sampler::Visit;
+use crate::series::{PointVisit, Series, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Half-width of a difference at which a point is done, as a share of the spread chain's latency.

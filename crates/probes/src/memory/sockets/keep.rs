@@ -9,8 +9,8 @@ use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, Table};
-use crate::memory::series::Series;
 use crate::room::line_bytes;
+use crate::series::Series;
 use crate::session::Session;
 
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
@@ -156,8 +156,7 @@ fn memoryless(subjects: &[SocketSubject], nodes: &[NodeId]) -> Vec<String> {
 
 /// Median of all windows of a cell's chase; infinite without any.
 fn usual_ns(cell: &Cell) -> f64 {
-    let windows = cell.chase.visits.iter().flat_map(|visit| &visit.windows);
-    median(&windows.copied().collect::<Vec<f64>>()).unwrap_or(f64::INFINITY)
+    median(&cell.chase.windows()).unwrap_or(f64::INFINITY)
 }
 
 fn verdict(equality: &[SubjectEquality], in_guest: bool) -> (SocketVerdict, Vec<String>) {

@@ -14,9 +14,9 @@ use super::Settings;
 use super::choice::package_of;
 use crate::memory::MemoryError;
 use crate::memory::loaded::{self, Chased, under_load};
-use crate::memory::series::{Series, doubted};
 use crate::memory::worker_group::{StreamJob, map_for_group, stream_visit};
 use crate::room::largest_block;
+use crate::series::{Series, doubted};
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.

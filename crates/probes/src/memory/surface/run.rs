@@ -13,8 +13,8 @@ use stats::median;
 
 use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::answers::{Answer, Known};
-use crate::memory::series::{PointVisit, Series, page_bytes};
 use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::series::{PointVisit, Series, page_bytes};
 use crate::session::Session;
 
 /// Passes on each mapping at most: cells whose two fastest visits do not agree yet come back that often.

@@ -1,10 +1,10 @@
-//! All visits of one measured point: their windows by mapping, and the control loops beside them.
+//! All visits of one number: their windows by mapping, and the control loops beside them.
 //!
 //! What they say together is decided when all epochs are there ([`crate::estimator`]); here, only whether more visits are of use.
 
 use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
-use record::{Metric, Quality, Spread};
+use record::{Metric, Quality, RawSeries, Spread};
 
 use crate::control::ControlReading;
 use crate::estimator::{Estimator, Measured};
@@ -16,77 +16,106 @@ const PAGES_SHARE: f64 = 0.95;
 
 /// Control loops of one CPU before and after a visit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ControlPair {
-    pub(super) cpu: CpuId,
-    pub(super) readings: [ControlReading; 2],
+pub(crate) struct ControlPair {
+    pub(crate) cpu: CpuId,
+    pub(crate) readings: [ControlReading; 2],
 }
 
-/// One visit of a point, its windows in the unit of the result.
+/// One visit, its windows in the unit of the result.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct PointVisit {
-    pub(super) mapping: u32,
-    pub(super) windows: Vec<f64>,
-    pub(super) dropped: usize,
-    pub(super) control: Vec<ControlPair>,
+pub(crate) struct PointVisit {
+    pub(crate) mapping: u32,
+    pub(crate) windows: Vec<f64>,
+    pub(crate) dropped: usize,
+    pub(crate) control: Vec<ControlPair>,
 }
 
 impl PointVisit {
     /// A visit of a sampler, on the mapping of this number.
-    pub(super) fn of(mapping: u32, cpu: CpuId, visit: Visit) -> Self {
+    pub(crate) fn of(mapping: u32, cpu: CpuId, visit: Visit) -> Self {
         let control = vec![ControlPair { cpu, readings: visit.control }];
         Self { mapping, windows: visit.windows, dropped: visit.dropped, control }
     }
+
+    /// Adds a window with its value, or one that was set aside.
+    pub(crate) fn add(&mut self, value: Option<f64>) {
+        match value {
+            Some(value) => self.windows.push(value),
+            None => self.dropped += 1,
+        }
+    }
 }
 
-/// All visits of one point.
+/// All visits of one number.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Series {
-    pub(super) visits: Vec<PointVisit>,
+pub(crate) struct Series {
+    pub(crate) visits: Vec<PointVisit>,
 }
 
 impl Series {
     /// The number with its windows in the record; `None` without one.
-    pub(super) fn measured(&self, session: &mut Session<'_>, of: &Metric, name: String) -> Option<Measured> {
+    pub(crate) fn measured(&self, session: &mut Session<'_>, of: &Metric, name: String) -> Option<Measured> {
         self.measured_against(session, of, name, 0.0)
     }
 
     /// The same of a difference, whose width is measured against the size of what is subtracted.
-    pub(super) fn measured_against(
+    pub(crate) fn measured_against(
         &self,
         session: &mut Session<'_>,
         of: &Metric,
         name: String,
         scale: f64,
     ) -> Option<Measured> {
-        let visits = self.visits.iter().map(|visit| (Some(visit.mapping), &visit.windows));
-        session.measured(of, name, visits, self.visits.iter().map(|visit| visit.dropped).sum(), scale)
+        let dropped = self.visits.iter().map(|visit| visit.dropped).sum();
+        let raw = self.raw(name, of.unit.name);
+        let measured = Estimator::of_metric(of)?.of_epoch(&raw, dropped, scale)?;
+        let raw = Some(session.record.push_raw(raw));
+        Some(Measured { spread: Spread { raw, ..measured.spread }, ..measured })
+    }
+
+    /// Its windows as the record keeps them, rounded to single precision.
+    pub(crate) fn raw(&self, name: String, unit: &str) -> RawSeries {
+        let narrow =
+            |visit: &PointVisit| (visit.mapping, visit.windows.iter().map(|&value| value as f32).collect());
+        let (mapping_of_visit, visits) = self.visits.iter().map(narrow).unzip();
+        RawSeries { name, unit: unit.to_owned(), visits, mapping_of_visit }
+    }
+
+    /// Adds a visit that shares nothing with the others.
+    pub(crate) fn add(&mut self, visit: PointVisit) {
+        self.visits.push(PointVisit { mapping: self.visits.len() as u32, ..visit });
+    }
+
+    /// All windows of all visits.
+    pub(crate) fn windows(&self) -> Vec<f64> {
+        self.visits.iter().flat_map(|visit| &visit.windows).copied().collect()
     }
 
     /// The value of each visit that has windows, the least disturbed first.
-    pub(super) fn values(&self, of: &Metric) -> Vec<f64> {
+    pub(crate) fn values(&self, of: &Metric) -> Vec<f64> {
         let Some(estimator) = Estimator::of_metric(of) else { return Vec::new() };
         let values = self.visits.iter().filter_map(|visit| estimator.of_windows(&visit.windows));
-        estimator.least_disturbed_first(values.collect())
+        estimator.least_disturbed_first(&values.collect::<Vec<f64>>())
     }
 
     /// True if the two least disturbed visits agree within this share of `scale`: they have seen the point as it is.
-    pub(super) fn is_settled_against(&self, of: &Metric, share: f64, scale: f64) -> bool {
+    pub(crate) fn is_settled_against(&self, of: &Metric, share: f64, scale: f64) -> bool {
         matches!(self.values(of).as_slice(), [first, second, ..] if (first - second).abs() <= share * scale)
     }
 
     /// The same within a share of the value.
-    pub(super) fn is_settled(&self, of: &Metric, share: f64) -> bool {
+    pub(crate) fn is_settled(&self, of: &Metric, share: f64) -> bool {
         self.values(of).first().is_some_and(|first| self.is_settled_against(of, share, first.abs()))
     }
 }
 
 /// Windows in which members of a group were seen apart make a result doubtful when they outnumber those that count.
-pub(super) fn doubted(spread: Spread, windows_apart: usize) -> Spread {
+pub(crate) fn doubted(spread: Spread, windows_apart: usize) -> Spread {
     if windows_apart > spread.windows { Spread { quality: Quality::Unstable, ..spread } } else { spread }
 }
 
 /// The page size asked for if every mapping got it, else the base page.
-pub(super) fn page_bytes<'a>(request: PageRequest, given: impl IntoIterator<Item = &'a Pages>) -> Bytes {
+pub(crate) fn page_bytes<'a>(request: PageRequest, given: impl IntoIterator<Item = &'a Pages>) -> Bytes {
     if given.into_iter().all(|pages| pages.share >= PAGES_SHARE) {
         request.page_bytes()
     } else {
