@@ -1,8 +1,8 @@
 //! The one estimator: which quantile of the windows stands for a class of numbers, how epochs become one value, and how far off it may be.
 //!
 //! An epoch measures on fresh mappings, visits each several times, and takes windows in each visit. What the windows of an epoch share, the
-//! next epoch does not, so the epoch is the unit ([`judge`]). Probes hand their windows over as the record keeps them
-//! ([`Session::measured`](crate::session::Session::measured)), so that any estimate can be made again from a record.
+//! next epoch does not, so the epoch is the unit (`judge`). Probes hand their windows over as the record keeps them, so that any
+//! estimate can be made again from a record.
 //!
 //! The table is the one place of the choice, by list of results: what a list holds scatters alike, and may belong to several classes of
 //! rows, as latency does by the level of its block. `cargo evidence estimators` repeats the study on any set of records.
@@ -21,6 +21,7 @@ pub(crate) struct Measured {
     pub(crate) value: f64,
     pub(crate) spread: Spread,
 }
+
 /// Which way noise goes, and so where the undisturbed end of the windows is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
@@ -78,14 +79,7 @@ const fn row(
 pub static TABLE: [Estimator; 13] = [
     row(&[&metric::MULTIPLY], "control,", Noise::Adds, Some(5), Join::Best, 0.02),
     row(&[&metric::LATENCY], "latency,", Noise::Adds, Some(5), Join::Best, 0.03),
-    row(
-        &[&metric::LOADED, &metric::NODE_LOADED],
-        "loaded latency,",
-        Noise::Adds,
-        Some(25),
-        Join::Median,
-        0.04,
-    ),
+    row(&[&metric::LOADED], "loaded latency,", Noise::Adds, Some(25), Join::Median, 0.04),
     row(&[&metric::PARALLEL], "parallel,", Noise::Adds, Some(25), Join::Median, 0.10),
     row(&[&metric::WALKS], "walks,", Noise::Both, Some(25), Join::Median, 0.02),
     row(&[&metric::BANDWIDTH], "bandwidth,", Noise::Takes, Some(10), Join::Median, 0.06),
@@ -111,7 +105,7 @@ impl Estimator {
         TABLE.iter().find(|row| name.starts_with(row.prefix))
     }
 
-    /// That of a list, by what its rows measure; `None` for those that are of one epoch.
+    /// That of a list, by what its rows measure; `None` for those that no probe fills.
     pub fn of_metric(metric: &Metric) -> Option<&'static Self> {
         TABLE.iter().find(|row| row.metrics.contains(&metric))
     }
@@ -219,7 +213,7 @@ mod tests {
             assert_eq!(Estimator::of_series(&format!("{} x", row.prefix)), Some(row));
         }
         let loaded = Estimator::of_series("loaded latency, 1 CPUs").expect("a row");
-        assert_eq!(loaded.metrics, [&metric::LOADED, &metric::NODE_LOADED]);
+        assert_eq!(loaded.metrics, [&metric::LOADED]);
         assert_eq!(Estimator::of_series("nonsense"), None);
         visit_memory(&mut HasRow);
         visit_cores(&mut HasRow);
