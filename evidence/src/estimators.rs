@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use probes::epochs::estimator::{self, Estimator, Noise, TABLE};
+use probes::estimator::{self, Estimator, Noise, TABLE};
 use probes::plan::EPOCHS;
 
 use crate::{Broken, records};
@@ -14,7 +14,7 @@ use crate::{Broken, records};
 /// Which estimator of each class is steady between runs
 ///
 /// Every record stands for one epoch (make them with sidestep run --epochs 1). Prints a Markdown table: by class, quantile of the
-/// windows and join of three epochs, the standard deviation between runs. The choice is crates/probes/src/epochs/estimator.rs.
+/// windows and join of three epochs, the standard deviation between runs. The choice is crates/probes/src/estimator.rs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Records or folders of runs, in the order they were made

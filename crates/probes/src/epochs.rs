@@ -2,14 +2,12 @@
 //!
 //! A check-up measures in several epochs, each a fresh process with its own mappings, address space and orders: what the
 //! windows of one process share, the next process does not. Rows are matched by what they are about, raw windows are joined, and
-//! value and interval are made with the epoch as the unit, by the estimator of the row's class ([`estimator`]).
+//! value and interval are made with the epoch as the unit, by the estimator of the row's class ([`crate::estimator`]).
 //!
 //! What is no list of numbers is taken over: of the check of clocks, the cost of clocks and the sockets the last epoch that
 //! has one (the planner gives each to one epoch, as far as their time allows); of what time says of flaws the last
 //! value by quantity, so that a reason never replaces a value.
 
-pub mod estimator;
-mod judge;
 mod rows;
 
 use std::collections::BTreeMap;

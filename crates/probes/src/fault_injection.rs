@@ -6,7 +6,7 @@
 
 use record::Planted;
 
-use crate::epochs::estimator::{Estimator, TABLE};
+use crate::estimator::{Estimator, TABLE};
 
 /// What a rule begins with that names a class.
 pub const CLASS: &str = "class:";

@@ -17,6 +17,8 @@
 //! | what time shows of flaws and their workarounds | [`signature`] |
 //! | loops that both of these time | `timed_loop` |
 //! | what one of them is, and how it is set up | [`probe`] |
+//! | all visits of one number | `series` |
+//! | from windows to a value and its interval | [`estimator`] |
 //! | what a number is worth | `quality` |
 //! | how much memory there is for a probe | `room` |
 //! | two threads that meet and never wait for ever | `rendezvous` |
@@ -33,6 +35,7 @@ pub mod clock_watch;
 pub mod control;
 pub mod cores;
 pub mod epochs;
+pub mod estimator;
 pub mod fault_injection;
 pub mod memory;
 pub mod plan;
@@ -46,6 +49,7 @@ pub mod sampler;
 #[path = "../tests/replay/saved.rs"]
 mod saved;
 pub mod selftest;
+mod series;
 pub mod session;
 pub mod short;
 pub mod signature;

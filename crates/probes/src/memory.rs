@@ -2,9 +2,7 @@
 
 pub mod bandwidth;
 pub mod loaded;
-pub mod orders;
 pub mod parallel;
-mod series;
 pub mod sockets;
 pub mod stream;
 pub mod surface;

@@ -6,7 +6,7 @@ use clock::TickRate;
 use host::live;
 use kernels::random::SplitMix64;
 use machine::{CpuId, NodeId};
-use record::{RawSeries, Record};
+use record::Record;
 
 use crate::answers::Answers;
 use crate::control::ControlLoops;
@@ -152,13 +152,6 @@ impl<'a> Session<'a> {
     pub fn result(&mut self) -> &mut Record {
         self.results += 1;
         &mut self.record
-    }
-
-    /// Keeps raw windows, rounded to single precision, and returns their index for `Spread::raw`.
-    pub fn keep_raw(&mut self, name: String, unit: &str, visits: &[Vec<f64>]) -> usize {
-        let visits =
-            visits.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
-        self.record.push_raw(RawSeries { name, unit: unit.to_owned(), visits, mapping_of_visit: Vec::new() })
     }
 
     /// The node of a CPU, where the machine tells.

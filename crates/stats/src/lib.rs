@@ -69,4 +69,4 @@ pub use stopping::{Step, Stopping};
 pub use student::{STANDARD_ERRORS_OF_95, normal_cdf, normal_quantile, student_quantile, student_two_sided};
 pub use verdict::{Comparison, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
-pub use windows::{Across, EstimateOptions, PriorSpread, estimate, pooled_spread};
+pub use windows::estimate;

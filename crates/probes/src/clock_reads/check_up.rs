@@ -13,6 +13,7 @@ use super::level::Level;
 use super::price::{Price, Scale};
 use super::{Batches, Settings as ReadSettings, measure, series_name};
 use crate::probe::{self, CheckUpProbe, Depth, Planned, Section};
+use crate::series::{PointVisit, Series};
 use crate::session::{Progress, Session};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
@@ -192,7 +193,12 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
             continue;
         };
         let mut row = price.record(read, cpu, scale);
-        row.spread.raw = Some(session.keep_raw(series_name(read, cpu), "ns", &price.pieces));
+        let mut pieces = Series::default();
+        price
+            .pieces
+            .into_iter()
+            .for_each(|windows| pieces.add(PointVisit { windows, ..PointVisit::default() }));
+        row.spread.raw = Some(session.record.push_raw(pieces.raw(series_name(read, cpu), "ns")));
         session.result().clocks.push(row);
     }
 }

@@ -2,11 +2,11 @@
 
 use clock::Counter;
 use record::{ClockRead, Quality, SlowRead, Spread};
-use stats::{Estimate, EstimateOptions, estimate};
+use stats::{Estimate, estimate};
 
 use super::level::{Batch, Company, Level};
 use super::{Batches, catalogue::Read};
-use crate::quality::Limits;
+use crate::quality::quality;
 use crate::sampler::Sampler;
 
 /// The batches that count are cut into so many pieces at most, each of which gives one value.
@@ -57,17 +57,16 @@ fn pieces(batches: &[Batch], level: &Level, company: Company) -> [Vec<Vec<f64>>;
 impl Price {
     /// The price of one way, with the level of the whole run; `None` if hardly a batch counts.
     pub fn of(batches: &Batches, level: &Level, seed: u64) -> Option<Self> {
-        let options = EstimateOptions::durations(seed);
         let [ns, steps] = pieces(&batches.taken, level, Company::Fast);
-        let (of_ns, of_steps) = (estimate(&ns, &options), estimate(&steps, &options));
+        let (of_ns, of_steps) = (estimate(&ns, seed), estimate(&steps, seed));
         if of_ns.windows < PIECE_MIN {
             return None;
         }
         let [slow_ns, slow_steps] = pieces(&batches.taken, level, Company::Slow);
-        let slow = Slow { ns: estimate(&slow_ns, &options), steps: estimate(&slow_steps, &options) };
+        let slow = Slow { ns: estimate(&slow_ns, seed), steps: estimate(&slow_steps, seed) };
         let slow = Some(slow).filter(|slow| slow.ns.windows >= FAST_MIN);
         let counted = of_ns.windows + slow.as_ref().map_or(0, |slow| slow.ns.windows);
-        let refused = refusal(&steps, &of_steps, level, &options);
+        let refused = refusal(&steps, &of_steps, level, seed);
         let set_aside = batches.interrupted + batches.taken.len() - counted;
         Some(Self { ns: of_ns, steps: of_steps, slow, set_aside, pieces: ns, refused })
     }
@@ -76,7 +75,7 @@ impl Price {
     pub fn record(&self, read: &Read, cpu: machine::CpuId, scale: &Scale) -> ClockRead {
         let in_cycles = |steps: f64| scale.cycles_per_step.map(|cycles| steps * cycles);
         // What another run may not repeat is never converged, however narrow it is in this one.
-        let quality = match Limits::of_cores(REPEATABLE).quality(self.steps.relative_half_width(), true) {
+        let quality = match quality(REPEATABLE, self.steps.relative_half_width(), true) {
             Quality::Converged if self.refused.is_some() => Quality::Wide,
             found => found,
         };
@@ -123,12 +122,7 @@ impl Scale {
 }
 
 /// Why another run may give another price.
-fn refusal(
-    steps: &[Vec<f64>],
-    of_steps: &Estimate,
-    level: &Level,
-    options: &EstimateOptions,
-) -> Option<String> {
+fn refusal(steps: &[Vec<f64>], of_steps: &Estimate, level: &Level, seed: u64) -> Option<String> {
     if !level.is_certain() {
         return Some("the core was never ours alone for certain".to_owned());
     }
@@ -147,7 +141,7 @@ fn refusal(
         return Some(format!("the interval is {:.1} % wide to either side", half_width * 100.0));
     }
     let (first, last) = steps.split_at(steps.len() / 2);
-    let [first, last] = [first, last].map(|half| estimate(half, options));
+    let [first, last] = [first, last].map(|half| estimate(half, seed));
     let change = (last.value / first.value - 1.0) * 100.0;
     (change.abs() > REPEATABLE * 100.0).then(|| format!("its second half differs by {change:+.1} %"))
 }

@@ -9,9 +9,10 @@ use kernels::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
 
 use super::CoresError;
 use super::compute::{RatedLoop, measure, take_windows};
-use super::rounds::{CpuSettings as Settings, Samples};
+use super::rounds::CpuSettings as Settings;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::Series;
 use crate::session::Session;
 
 /// One visit at most: eight windows, each stretched by a neighbour, and a move to the CPU.
@@ -49,7 +50,7 @@ impl RatedLoop for AtomicAddLoop {
         self.name()
     }
 
-    fn visit(self, sampler: &mut Sampler, samples: &mut Samples) {
+    fn visit(self, sampler: &mut Sampler, samples: &mut Series) {
         let word = Word(AtomicU64::new(0));
         let rounds = sampler.rounds_for(WINDOW_NS, |rounds| self.run(&word.0, rounds));
         let additions = (rounds * ATOMIC_ADDS_PER_ROUND) as f64;
@@ -81,10 +82,10 @@ mod tests {
             let cut = std::time::Instant::now();
             let mut sampler = Sampler::new(CpuId(0), rate, ControlLoops { cycles_per_multiply: None });
             sampler.until = Some(cut);
-            let mut samples = Samples::default();
+            let mut samples = Series::default();
             adds.visit(&mut sampler, &mut samples);
-            assert_eq!(samples.visits.concat().len() + samples.dropped, 1, "{}", adds.name());
-            assert!(samples.visits.concat().iter().all(|rate| *rate > 0.0), "{}", adds.name());
+            assert_eq!(samples.windows().len() + samples.visits[0].dropped, 1, "{}", adds.name());
+            assert!(samples.windows().iter().all(|rate| *rate > 0.0), "{}", adds.name());
         }
     }
 }

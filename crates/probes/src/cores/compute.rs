@@ -6,14 +6,14 @@ use std::hint::black_box;
 
 use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
 use machine::CpuId;
-use record::Compute;
-use stats::EstimateOptions;
+use record::{Compute, metric};
 
 use super::CoresError;
-use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use super::rounds::CpuSettings as Settings;
 use crate::answers::{Answer, Known, Wrong};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Points per row of the picture.
@@ -103,7 +103,7 @@ impl RatedLoop for Mandelbrot {
         self.isa().name()
     }
 
-    fn visit(self, sampler: &mut Sampler, samples: &mut Samples) {
+    fn visit(self, sampler: &mut Sampler, samples: &mut Series) {
         let known = known(self);
         // Of the first result alone.
         let mut planted = sampler.planted_bit(known.kernel);
@@ -129,8 +129,6 @@ impl RatedLoop for Mandelbrot {
 
 /// Windows of each loop per visit.
 const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.02;
 
 /// A loop that is measured.
 pub(super) trait RatedLoop: Copy {
@@ -144,7 +142,7 @@ pub(super) trait RatedLoop: Copy {
     fn isa_name(self) -> &'static str;
 
     /// One visit, on the sampler's CPU.
-    fn visit(self, sampler: &mut Sampler, samples: &mut Samples);
+    fn visit(self, sampler: &mut Sampler, samples: &mut Series);
 
     /// How its windows on a CPU are called.
     fn series_name(self, cpu: CpuId) -> String {
@@ -161,7 +159,7 @@ pub(super) fn measure<L: RatedLoop>(
     settings: &Settings,
     loops: &[L],
 ) -> Result<(), CoresError> {
-    let mut rates = vec![vec![Samples::default(); loops.len()]; settings.cpus.len()];
+    let mut rates = vec![vec![Series::default(); loops.len()]; settings.cpus.len()];
     let outcome = settings.visit_all(session, |sampler, index| {
         for (one, samples) in loops.iter().zip(&mut rates[index]) {
             sampler.about(|| one.series_name(settings.cpus[index]));
@@ -170,9 +168,7 @@ pub(super) fn measure<L: RatedLoop>(
     });
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (one, samples) in loops.iter().zip(rates) {
-            let aim = Aim { name: one.series_name(cpu), unit: "iterations_per_s", half_width: HALF_WIDTH };
-            let options = EstimateOptions::rates(u64::from(cpu.0));
-            if let Some(measured) = samples.measure(session, &options, aim) {
+            if let Some(measured) = samples.measured(session, &metric::COMPUTE, one.series_name(cpu)) {
                 session.result().cores.compute.push(Compute {
                     cpu,
                     kernel: one.record_name(),
@@ -189,11 +185,11 @@ pub(super) fn measure<L: RatedLoop>(
 /// Takes the windows of a visit, each of so many iterations.
 pub(super) fn take_windows(
     sampler: &mut Sampler,
-    samples: &mut Samples,
+    samples: &mut Series,
     iterations: f64,
     mut work: impl FnMut(),
 ) {
-    let mut windows = Windows::default();
+    let mut windows = PointVisit::default();
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;

@@ -10,22 +10,20 @@ use kernels::{
     rotate, rotate_chain,
 };
 use machine::{CoreKind, CpuId, Hertz};
-use record::Control;
-use stats::{EstimateOptions, median, modes, quantile};
+use record::{Control, metric};
+use stats::{median, modes, quantile};
 
 use super::CoresError;
 pub use super::rounds::CpuSettings as Settings;
-use super::rounds::{Aim, Samples, Windows};
 use crate::answers::{Answer, Known};
 use crate::control::{ControlLoops, PORT_LOOP, series_name};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Windows of each loop per visit.
 const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width the frequency aims for.
-const HALF_WIDTH: f64 = 0.01;
 /// Low quantile of the windows: noise only adds time.
 const QUANTILE: f64 = 0.1;
 /// One visit at most: twelve windows, each stretched by a neighbour, and a move to the CPU.
@@ -48,7 +46,7 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
 }
 
 /// The windows of one CPU by loop, in the order of [`LOOPS`], in nanoseconds per step.
-type Loops = [Samples; 3];
+type Loops = [Series; 3];
 
 /// Measures the control loops of each CPU and adds them to the record.
 ///
@@ -116,7 +114,7 @@ impl ControlLoop {
 
 fn visit(sampler: &mut Sampler, loops: &mut Loops) {
     let rounds = LOOPS.map(|one| sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box((one.run)(rounds))));
-    let mut windows = [(); LOOPS.len()].map(|()| Windows::default());
+    let mut windows = [(); LOOPS.len()].map(|()| PointVisit::default());
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;
@@ -130,8 +128,8 @@ fn visit(sampler: &mut Sampler, loops: &mut Loops) {
 
 /// Additions per multiply step of the best windows of each CPU: what an undisturbed core of that CPU can do.
 fn steps_ratio([multiply, _, port]: &Loops, port_quantile: f64) -> Option<f64> {
-    let port_ns = quantile(&port.pooled(), port_quantile)?;
-    Some(quantile(&multiply.pooled(), QUANTILE)? / port_ns)
+    let port_ns = quantile(&port.windows(), port_quantile)?;
+    Some(quantile(&multiply.windows(), QUANTILE)? / port_ns)
 }
 
 /// Share of the core that each CPU has: its median against the best CPU of its kind.
@@ -151,10 +149,9 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
     let kinds: Vec<CoreKind> = settings.cpus.iter().map(kind_of).collect();
     let shares = core_shares(&kinds, loops);
     for ((&cpu, own), share) in settings.cpus.iter().zip(loops).zip(shares) {
-        let options = EstimateOptions::durations(u64::from(cpu.0));
-        let aim = |what: &str| Aim { name: series_name(cpu, what), unit: "ns", half_width: HALF_WIDTH };
-        let [multiply, rotate, port] =
-            [0, 1, 2].map(|index| own[index].measure(session, &options, aim(LOOPS[index].series)));
+        let [multiply, rotate, port] = [0, 1, 2].map(|index| {
+            own[index].measured(session, &metric::MULTIPLY, series_name(cpu, LOOPS[index].series))
+        });
         let (Some(multiply), Some(rotate), Some(port), Some(core_share)) = (multiply, rotate, port, share)
         else {
             continue;
@@ -176,8 +173,8 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
 
 /// A line that says so when a CPU's share of its core has more than one state while its frequency has one.
 fn two_states(cpu: CpuId, [multiply, _, port]: &Loops) -> Option<String> {
-    let port = modes(&port.pooled());
-    if port.len() < 2 || modes(&multiply.pooled()).len() > 1 {
+    let port = modes(&port.windows());
+    if port.len() < 2 || modes(&multiply.windows()).len() > 1 {
         return None;
     }
     let fastest = median(&[port[0].value])?;
@@ -193,7 +190,9 @@ mod tests {
     use super::*;
 
     fn loops(multiply_ns: f64, port_ns: &[f64]) -> Loops {
-        let samples = |values: &[f64]| Samples { visits: vec![values.to_vec()], dropped: 0 };
+        let samples = |values: &[f64]| Series {
+            visits: vec![PointVisit { windows: values.to_vec(), ..PointVisit::default() }],
+        };
         let [multiply, rotate] = [multiply_ns, multiply_ns / 3.0].map(|ns| samples(&vec![ns; port_ns.len()]));
         [multiply, rotate, samples(port_ns)]
     }

@@ -1,16 +1,13 @@
 //! Visits in shuffled rounds: what is compared is alternated, so that drift of the machine does not look like a
-//! difference between CPUs; and the last step from windows by visit to a number with its spread.
+//! difference between CPUs.
 
 use std::time::Instant;
 
 use host::live::Pinned;
 use machine::CpuId;
-use record::{Quality, Spread};
-use stats::{Estimate, EstimateOptions, estimate};
 
 use super::CoresError;
 use crate::probe::{Planned, Subject};
-use crate::quality::Limits;
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -23,24 +20,6 @@ pub(super) struct Pace {
     pub(super) rounds: u32,
 }
 
-/// Windows of one number by visit, and how many were set aside.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Samples {
-    /// One list per visit, in the order taken.
-    pub(super) visits: Vec<Vec<f64>>,
-    /// Windows set aside.
-    pub(super) dropped: usize,
-}
-
-/// Windows of one visit.
-#[derive(Debug, Default)]
-pub(super) struct Windows {
-    /// Those that count, in the order taken.
-    pub(super) counting: Vec<f64>,
-    /// How many were set aside.
-    pub(super) dropped: usize,
-}
-
 /// What a probe of every CPU is set up with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuSettings {
@@ -50,24 +29,6 @@ pub struct CpuSettings {
     pub rounds: u32,
     /// Time for all rounds in seconds.
     pub budget_s: f64,
-}
-
-/// A number with its spread.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measured {
-    pub(super) value: f64,
-    pub(super) spread: Spread,
-}
-
-/// What to call a number and how good it shall be.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Aim {
-    /// Name of the raw series.
-    pub(super) name: String,
-    /// Unit of the raw series.
-    pub(super) unit: &'static str,
-    /// Half-width to be reached, as a share of the value.
-    pub(super) half_width: f64,
 }
 
 /// Visits all items in shuffled rounds until the rounds are done, the budget is spent or the session has to stop.
@@ -122,96 +83,5 @@ impl CpuSettings {
             session.absorb(&mut sampler);
             Ok(())
         })
-    }
-}
-
-impl Windows {
-    /// Adds a window with its value, or one that was set aside.
-    pub(super) fn add(&mut self, value: Option<f64>) {
-        match value {
-            Some(value) => self.counting.push(value),
-            None => self.dropped += 1,
-        }
-    }
-}
-
-impl Samples {
-    /// Adds one visit; a visit without a window that counts only adds to those set aside.
-    pub(super) fn add(&mut self, visit: Windows) {
-        self.dropped += visit.dropped;
-        if !visit.counting.is_empty() {
-            self.visits.push(visit.counting);
-        }
-    }
-
-    /// The number, its spread and its raw windows; `None` without a window.
-    pub(super) fn measure(
-        &self,
-        session: &mut Session<'_>,
-        options: &EstimateOptions,
-        aim: Aim,
-    ) -> Option<Measured> {
-        let estimate = estimate(&self.visits, options);
-        if estimate.windows == 0 {
-            return None;
-        }
-        let raw = session.keep_raw(aim.name, aim.unit, &self.visits);
-        let spread = Spread::of(&estimate, self.dropped, quality(&estimate, aim.half_width), Some(raw));
-        Some(Measured { value: estimate.value, spread })
-    }
-
-    /// All windows of all visits.
-    pub(super) fn pooled(&self) -> Vec<f64> {
-        self.visits.concat()
-    }
-}
-
-fn quality(estimate: &Estimate, half_width_aim: f64) -> Quality {
-    Limits::of_cores(half_width_aim).quality(estimate.relative_half_width(), true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::saved;
-
-    #[test]
-    fn saved_windows_give_the_stored_numbers() {
-        let mut session = saved::session();
-        let kinds = [EstimateOptions::durations, EstimateOptions::rates, EstimateOptions::medians];
-        let measure = |(index, series): (usize, saved::SavedSeries)| {
-            let mut samples = Samples::default();
-            for (dropped, (_, windows)) in series.visits.into_iter().enumerate() {
-                samples.add(Windows { counting: windows, dropped });
-            }
-            let aim = Aim { name: series.name.to_owned(), unit: "ns", half_width: 0.02 };
-            samples.measure(&mut session, &kinds[index % 3](1), aim).expect("windows")
-        };
-        let found: Vec<Measured> = saved::series("").into_iter().enumerate().map(measure).collect();
-        saved::check("rounds", &found);
-    }
-
-    #[test]
-    fn visits_that_disagree_are_not_one_value_and_states_within_every_visit_are_no_doubt() {
-        let flat: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + f64::from(visit) * 1e-4; 5]).collect();
-        let quality_of =
-            |visits: &[Vec<f64>]| quality(&estimate(visits, &EstimateOptions::durations(1)), 0.02);
-        assert_eq!(quality_of(&flat), Quality::Converged);
-        let two: Vec<Vec<f64>> =
-            (0..6).map(|visit| vec![if visit % 2 == 0 { 1.0 } else { 2.0 }; 5]).collect();
-        assert_eq!(quality_of(&two), Quality::Unstable);
-        let within: Vec<Vec<f64>> = vec![[[1.0; 5], [2.0; 5]].concat(); 6];
-        let found = estimate(&within, &EstimateOptions::durations(1));
-        assert_eq!((found.modes.len(), quality(&found, 0.02)), (2, Quality::Converged));
-        let drifting: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + 0.04 * f64::from(visit); 5]).collect();
-        assert_eq!(quality_of(&drifting), Quality::Wide);
-    }
-
-    #[test]
-    fn a_visit_without_windows_is_no_visit() {
-        let mut samples = Samples::default();
-        samples.add(Windows { counting: Vec::new(), dropped: 3 });
-        samples.add(Windows { counting: vec![1.0], dropped: 1 });
-        assert_eq!((samples.visits.len(), samples.dropped), (1, 4));
     }
 }

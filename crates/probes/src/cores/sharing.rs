@@ -11,17 +11,17 @@ use std::thread::{self, Thread};
 
 use host::live::{MappingError, Pinned};
 use machine::{Bytes, Topology};
-use record::{PairSlowdown, Spread, UnlikeSlowdown};
-use stats::{Arm, Interval, Random, hodges_lehmann, paired_delta, random_quads};
+use record::{PairSlowdown, UnlikeSlowdown, metric};
+use stats::{Arm, Random, random_quads};
 
 use super::CoresError;
 use super::load::{Load, block_bytes, has_l3, memory_for};
-use super::rounds::{Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, in_rounds};
 use crate::probe::CpuPair;
 use crate::probe::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
-use crate::quality::Limits;
 use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 pub use super::load::Resource;
@@ -38,8 +38,6 @@ const WINDOWS_PER_TRIAL: usize = 3;
 const WINDOWS_MAX: usize = 8;
 /// Quads of trials per visit.
 const QUADS_PER_VISIT: usize = 3;
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.03;
 /// Unlike loops are visited in one round of so many, in turns: what like loops share comes first.
 const ROUNDS_PER_UNLIKE: u32 = 4;
 /// One visit at most: 12 trials of 8 windows, with a neighbour on both CPUs, and touching both blocks.
@@ -139,7 +137,7 @@ fn subjects(settings: &Settings, topology: &Topology) -> Vec<Subject> {
 #[derive(Debug, Clone, Default)]
 struct Seen {
     /// Time together over time alone, one per adjacent pair of trials.
-    ratios: Samples,
+    ratios: Series,
     /// Windows together in which the other was seen to run throughout.
     overlapped: usize,
 }
@@ -169,7 +167,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
 fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
     let Subject { pair: CpuPair { a, b }, resource, beside } = subject;
     let (class, beside) = (resource.name(), beside.name());
-    let Some((slowdown, interval)) = slowdown(&seen.ratios.pooled()) else {
+    let of = if subject.is_like() { &metric::SHARING } else { &metric::UNLIKE };
+    let Some(measured) = seen.ratios.measured(session, of, subject.series_name()) else {
         if subject.is_like() {
             session.record.provenance.without.push(format!(
                 "cannot tell whether CPUs {a} and {b} share {class}: they were never seen to run at the same time"
@@ -177,17 +176,7 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         }
         return;
     };
-    let raw = session.keep_raw(subject.series_name(), "ratio", &seen.ratios.visits);
-    let spread = Spread {
-        interval,
-        mappings: seen.ratios.visits.len(),
-        windows: seen.ratios.pooled().len(),
-        dropped: seen.ratios.dropped,
-        quality: Limits::of_cores(HALF_WIDTH).quality(interval.half_width() / slowdown, true),
-        modes: Vec::new(),
-        raw: Some(raw),
-        ..Spread::default()
-    };
+    let (slowdown, spread) = (measured.value, measured.spread);
     let (class, overlapped_windows) = (class.to_owned(), seen.overlapped);
     let cores = &mut session.result().cores;
     if subject.is_like() {
@@ -196,14 +185,6 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         let beside = beside.to_owned();
         cores.unlike.push(UnlikeSlowdown { a, b, class, beside, slowdown, overlapped_windows, spread });
     }
-}
-
-/// Hodges-Lehmann on the log ratios; with fewer than six pairs the interval is their range.
-fn slowdown(ratios: &[f64]) -> Option<(f64, Interval)> {
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    let value = hodges_lehmann(&logs, 0.95)?.value;
-    let interval = paired_delta(&logs)?.interval.hull(&Interval { low: value, high: value });
-    Some((value.exp(), interval.map(f64::exp)))
 }
 
 /// What the partner shall do.
@@ -322,7 +303,7 @@ struct Trials<'a> {
 impl Trials<'_> {
     /// Takes all trials in the order given and adds one ratio per adjacent pair.
     fn take(&self, order: &[Arm], load: &mut Load<'_>, sampler: &mut Sampler, seen: &mut Seen) {
-        let (mut ratios, mut together_before) = (Windows::default(), false);
+        let (mut ratios, mut together_before) = (PointVisit::default(), false);
         for pair in order.chunks_exact(2) {
             let (mut alone, mut together) = (None, None);
             for arm in pair {
@@ -349,7 +330,7 @@ impl Trials<'_> {
                 }
             }
             if let (Some(alone), Some(together)) = (alone, together) {
-                ratios.counting.push(together / alone);
+                ratios.windows.push(together / alone);
             }
         }
         seen.ratios.add(ratios);
@@ -390,13 +371,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_halves_reads_two_and_its_interval_holds_it() {
-        let ratios: Vec<f64> = (0..24).map(|pair| 2.0 * (1.0 + 0.002 * f64::from(pair % 5 - 2))).collect();
-        let (value, interval) = slowdown(&ratios).expect("24 pairs");
-        assert!((value - 2.0).abs() < 0.01 && interval.contains(value) && interval.half_width() < 0.01);
-    }
-
-    #[test]
     fn unlike_loops_are_for_the_nearest_pairs_and_level_3_for_machines_that_tell_of_one() {
         let pair = |a, b| CpuPair { a: machine::CpuId(a), b: machine::CpuId(b) };
         let mut settings = Settings {
@@ -415,16 +389,5 @@ mod tests {
         assert!(all.iter().all(|subject| subject.resource != Resource::L3), "no machine, no level 3");
         settings.unlike_pairs = 0;
         assert_eq!(of(&settings).len(), 4 * (Resource::all().count() - 1));
-    }
-
-    #[test]
-    fn nothing_seen_is_no_slowdown() {
-        assert_eq!(slowdown(&[]), None);
-    }
-
-    #[test]
-    fn few_pairs_show_their_range() {
-        let (_, interval) = slowdown(&[1.0, 1.5]).expect("two pairs");
-        assert!((interval.low - 1.0).abs() < 1e-12 && (interval.high - 1.5).abs() < 1e-12);
     }
 }

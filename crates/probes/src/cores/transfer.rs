@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
 use kernels::{Isa, Line, Protocol, ping, pong};
-use record::LineTransfer;
-use stats::EstimateOptions;
+use record::{LineTransfer, metric};
 
 use super::CoresError;
-use super::rounds::{Aim, Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, in_rounds};
 use crate::answers::{Answer, Known};
 use crate::probe::CpuPair;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::rendezvous::{Alone, Ended, Link, Side, with_partner};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Memory that the lines are drawn from: 64 pages, so that their homes differ.
@@ -29,8 +29,6 @@ const TRIAL_ROUNDS: u64 = 200;
 const ROUNDS_RANGE: (u64, u64) = (20, 20_000);
 /// The name of checked results.
 const LINE_TRANSFER: &str = "line_transfer";
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.05;
 /// One visit at most, at a microsecond per hop and with a neighbour on both CPUs.
 const VISIT_WORST_S: f64 = 0.15;
 
@@ -77,7 +75,7 @@ pub struct Settings {
 /// # Errors
 /// A CPU that may not be used or no memory; what was measured is in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
-    let mut samples = vec![[Samples::default(), Samples::default()]; settings.pairs.len()];
+    let mut samples = vec![[Series::default(), Series::default()]; settings.pairs.len()];
     let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
     let outcome = in_rounds(session, pace, settings.pairs.len(), |session, index, round| {
         let pair = settings.pairs[index];
@@ -87,8 +85,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     });
     for (pair, samples) in settings.pairs.iter().zip(&samples) {
         for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
-            let aim = Aim { name: series_name(*pair, protocol), unit: "ns", half_width: HALF_WIDTH };
-            if let Some(measured) = samples.measure(session, &EstimateOptions::medians(1), aim) {
+            let name = series_name(*pair, protocol);
+            if let Some(measured) = samples.measured(session, &metric::LINE_TRANSFER, name) {
                 session.result().cores.line_transfer.push(LineTransfer {
                     a: pair.a,
                     b: pair.b,
@@ -237,7 +235,7 @@ fn visit(
     pair: CpuPair,
     named: CpuPair,
     line_count: usize,
-    samples: &mut [Samples; 2],
+    samples: &mut [Series; 2],
 ) -> Result<(), CoresError> {
     let mut random = SplitMix64::new(session.random.next_u64());
     let mut sampler = session.sampler(pair.a);
@@ -271,14 +269,14 @@ fn bounce_all(
     chosen: &[usize],
     protocol: Protocol,
     sampler: &mut Sampler,
-    samples: &mut Samples,
+    samples: &mut Series,
 ) {
     let Some(&first) = chosen.first() else { return };
     let trial = Task { line: first, protocol, main_starts: true, rounds: TRIAL_ROUNDS };
     let Ok(hop_ns) = board.window(link, lines, trial, sampler) else { return };
     let rounds = hop_ns.map_or(TRIAL_ROUNDS, |hop_ns| (WINDOW_NS / (2.0 * hop_ns)).ceil() as u64);
     let rounds = rounds.clamp(ROUNDS_RANGE.0, ROUNDS_RANGE.1);
-    let mut windows = Windows::default();
+    let mut windows = PointVisit::default();
     for &line in chosen {
         for main_starts in [true, false] {
             let task = Task { line, protocol, main_starts, rounds };

@@ -11,15 +11,15 @@ use std::thread::{self, Thread};
 use clock::{TickRate, begin, end};
 use host::live::{AffinityError, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
-use record::{Spread, WakePoint};
-use stats::{Estimate, EstimateOptions, estimate, quantile};
+use record::{WakePoint, metric};
+use stats::quantile;
 
 use super::CoresError;
-use super::rounds::{Pace, Samples, Windows, in_rounds};
+use super::rounds::{Pace, in_rounds};
 use crate::probe::CpuPair;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
-use crate::quality::Limits;
 use crate::rendezvous::{Alone, Ended, Link, with_partner};
+use crate::series::{PointVisit, Series};
 use crate::session::Session;
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
@@ -34,8 +34,6 @@ const EXCHANGES: u64 = 100;
 const IDLE_FACTOR: f64 = 1.3;
 /// Spins between two looks at the deadline.
 const SPINS_PER_CHECK: u32 = 1 << 12;
-/// Half-width aimed for: latencies differ from wake to wake.
-const HALF_WIDTH: f64 = 0.1;
 /// The last round may end this much after the budget: all idle times once, on a busy machine.
 const ROUND_WORST_S: f64 = 0.5;
 
@@ -87,7 +85,7 @@ pub struct Settings {
 /// # Errors
 /// A CPU that may not be used; what was measured is in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
-    let mut samples = vec![vec![Samples::default(); settings.idle_us.len()]; settings.pairs.len()];
+    let mut samples = vec![vec![Series::default(); settings.idle_us.len()]; settings.pairs.len()];
     let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
     let outcome = in_rounds(session, pace, settings.pairs.len(), |session, index, _| {
         round(session, settings.pairs[index], &settings.idle_us, &mut samples[index])?;
@@ -105,24 +103,12 @@ fn series_name(CpuPair { a: waker, b: sleeper }: CpuPair, idle_us: f64) -> Strin
     format!("wake-up of CPU {sleeper} by CPU {waker} after {idle_us} us")
 }
 
-fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Samples) {
+fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Series) {
     let CpuPair { a: waker, b: sleeper } = pair;
-    let Some((estimate, p90_ns)) = median_and_p90(&samples.pooled()) else { return };
-    let raw = session.keep_raw(series_name(pair, idle_us), "ns", &samples.visits);
-    let quality = Limits::of_cores(HALF_WIDTH).quality(estimate.relative_half_width(), true);
-    let spread = Spread {
-        mappings: samples.visits.len(),
-        ..Spread::of(&estimate, samples.dropped, quality, Some(raw))
-    };
-    let ns = estimate.value;
+    let Some(measured) = samples.measured(session, &metric::WAKE, series_name(pair, idle_us)) else { return };
+    let p90_ns = quantile(&samples.windows(), 0.9).unwrap_or(measured.value);
+    let (ns, spread) = (measured.value, measured.spread);
     session.result().cores.wake.push(WakePoint { waker, sleeper, idle_us, ns, p90_ns, spread });
-}
-
-/// Median with its interval by order statistics, and the 90th percentile, over all wake-ups: one that took milliseconds,
-/// as another program had the CPU, must not move the interval of the median.
-fn median_and_p90(latencies_ns: &[f64]) -> Option<(Estimate, f64)> {
-    let estimate = estimate(&[latencies_ns.to_vec()], &EstimateOptions::medians(1));
-    quantile(latencies_ns, 0.9).map(|p90_ns| (estimate, p90_ns))
 }
 
 /// What the two threads write for each other.
@@ -268,7 +254,7 @@ fn round(
     session: &mut Session<'_>,
     pair: CpuPair,
     idle_us: &[f64],
-    samples: &mut [Samples],
+    samples: &mut [Series],
 ) -> Result<(), AffinityError> {
     let _pinned = Pinned::to(pair.a)?;
     let mut random = SplitMix64::new(session.random.next_u64());
@@ -293,7 +279,7 @@ fn all_gaps(
     pair: CpuPair,
     order: &[usize],
     idle_us: &[f64],
-    samples: &mut [Samples],
+    samples: &mut [Series],
 ) {
     // It times nothing here: what is planted comes by it, too.
     let mut sampler = waker.session.sampler(pair.a);
@@ -301,7 +287,7 @@ fn all_gaps(
     for &index in order {
         sampler.about(|| series_name(pair, idle_us[index]));
         let wakes = (WAKES_US / idle_us[index]).clamp(1.0, WAKES_MAX) as usize;
-        let mut latencies = Windows::default();
+        let mut latencies = PointVisit::default();
         for _ in 0..wakes {
             match waker.wake(idle_us[index], offset) {
                 Ok(ns) => latencies.add(ns.map(|ns| sampler.counted_ns(ns))),
@@ -323,9 +309,9 @@ mod tests {
     fn saved_wake_ups_give_the_stored_points() {
         let mut session = saved::session();
         for series in saved::series("wake-up") {
-            let mut samples = Samples::default();
+            let mut samples = Series::default();
             for (_, windows) in series.visits {
-                samples.add(Windows { counting: windows, dropped: 1 });
+                samples.add(PointVisit { windows, dropped: 1, ..PointVisit::default() });
             }
             push(&mut session, CpuPair { a: CpuId(0), b: CpuId(1) }, 10.0, &samples);
         }
@@ -345,16 +331,6 @@ mod tests {
             Exchange { sent: 9_000, answered: 20_000, received: 0 }.latency_ticks(-1_000),
             Some(12_000)
         );
-    }
-
-    #[test]
-    fn one_wake_up_behind_another_program_moves_p90_and_not_the_median() {
-        let mut latencies: Vec<f64> = (0..40).map(|wake| 30_000.0 + f64::from(wake)).collect();
-        latencies.extend([3e6; 6]);
-        let (estimate, p90_ns) = median_and_p90(&latencies).expect("46 wake-ups");
-        assert!(estimate.interval.low > 30_000.0 && estimate.interval.high < 30_100.0, "{estimate:?}");
-        assert!(p90_ns > 1e6);
-        assert_eq!(median_and_p90(&[]), None);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use record::{
 use stats::{Order, median};
 
 use super::Part;
-use super::estimator::Estimator;
-use super::judge::{self, EpochEstimate, Judge};
 use crate::answers;
+use crate::estimator::Estimator;
+use crate::estimator::judge::{self, EpochEstimate, Judge};
 
 /// Fills every list of the record with the rows of all epochs.
 pub(super) fn merge(base: &mut Record, parts: &[Part]) {
@@ -178,13 +178,15 @@ impl Places {
     }
 }
 
-/// The value of an epoch by the estimator of its class, and how far its own interval reaches.
+/// What an epoch says by its windows, or by its probe where that makes the value itself.
 fn epoch_estimate(estimator: &Estimator, part: &Part, one: &Measurement<'_>) -> EpochEstimate {
-    let spread = one.spread.clone().into_owned();
-    let raw = spread.raw.and_then(|index| part.record.raw.get(index));
-    let windows: Vec<f64> =
-        raw.map_or_else(Vec::new, |raw| raw.visits.iter().flatten().map(|&value| f64::from(value)).collect());
-    let value = estimator.of_windows(&windows).unwrap_or(one.value);
-    let reach = [one.value - spread.interval.low, spread.interval.high - one.value];
-    EpochEstimate { value, reach, spread }
+    let stated = || one.spread.clone().into_owned();
+    let raw = one.spread.raw.and_then(|index| part.record.raw.get(index));
+    let found = raw.and_then(|raw| EpochEstimate::of(estimator, raw, one.spread.dropped));
+    let found =
+        found.unwrap_or_else(|| EpochEstimate { value: one.value, mappings: Vec::new(), spread: stated() });
+    EpochEstimate {
+        spread: Spread { quality: one.spread.quality, mappings: one.spread.mappings, ..found.spread },
+        ..found
+    }
 }

@@ -128,7 +128,7 @@ fn epochs_in_two_states_are_listed_and_unstable_unless_most_agree() {
     assert_eq!((half.spread.modes.len(), half.spread.quality), (2, Quality::Unstable));
     let near = of(&[20.0, 20.2, 20.1]);
     assert_eq!((near.spread.modes.len(), near.spread.quality), (0, Quality::Converged));
-    let outvoted = of(&[20.0, 23.0, 20.1]);
+    let outvoted = of(&[20.0, 26.0, 20.1]);
     assert_eq!(outvoted.spread.modes.len(), 2);
     assert!((outvoted.ns - 20.1).abs() < 1e-5 && outvoted.spread.quality == Quality::Wide, "{outvoted:?}");
     assert!((outvoted.spread.modes[0].share - 2.0 / 3.0).abs() < 1e-12);

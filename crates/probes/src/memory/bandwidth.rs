@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use host::live::{PageRequest, Pages};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
-use record::{BandwidthPoint, Scope};
+use record::{BandwidthPoint, Scope, metric};
 
-use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     GroupMemory, PART_BYTES_MIN, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, largest_block};
+use crate::series::{Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// The smallest block of a curve.
@@ -291,10 +291,9 @@ impl<'s> Curves<'s> {
 
     /// The points of a round in shuffled order: first all, then those that are not narrow enough.
     fn chosen(&self, round: u32, session: &mut Session<'_>) -> Vec<usize> {
-        let judge = self.judge();
-        let mut chosen: Vec<usize> = (0..self.points.len())
-            .filter(|&index| round < FULL_ROUNDS || judge.needs_more(&self.points[index].series))
-            .collect();
+        let is_settled = |index: usize| self.points[index].series.is_settled(&metric::BANDWIDTH, HALF_WIDTH);
+        let mut chosen: Vec<usize> =
+            (0..self.points.len()).filter(|&index| round < FULL_ROUNDS || !is_settled(index)).collect();
         session.random.shuffle(&mut chosen);
         chosen
     }
@@ -325,20 +324,14 @@ impl<'s> Curves<'s> {
         Ok(())
     }
 
-    fn judge(&self) -> Judge {
-        Judge::of(Kind::Rate, HALF_WIDTH, self.points.iter().map(|point| &point.series))
-    }
-
     /// Adds every point that has a value to the record.
     fn keep(&self, session: &mut Session<'_>) {
-        let judge = self.judge();
         let page_bytes = page_bytes(PageRequest::Huge, &self.pages);
         for point in &self.points {
-            let Some(judged) = judge.judge(&point.series) else { continue };
+            let name = point.series_name(self.cpus.len());
+            let Some(measured) = point.series.measured(session, &metric::BANDWIDTH, name) else { continue };
             let kernel = point.kernel.kernel();
             let block_bytes = Bytes(point.block_bytes as u64);
-            let name = point.series_name(self.cpus.len());
-            let judged = judged.kept(session, &point.series, name, "bytes_per_s");
             session.result().memory.bandwidth.push(BandwidthPoint {
                 scope: self.scope,
                 cpus: self.cpus.iter().copied().collect(),
@@ -347,8 +340,8 @@ impl<'s> Curves<'s> {
                 store: kernel.store.name().to_owned(),
                 block_bytes,
                 page_bytes,
-                bytes_per_s: judged.value,
-                spread: doubted(judged.spread, point.windows_apart),
+                bytes_per_s: measured.value,
+                spread: doubted(measured.spread, point.windows_apart),
             });
         }
     }

@@ -12,16 +12,16 @@ use std::hint::black_box;
 use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Store, StreamKernel};
 use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
-use record::{LoadedLatency, Spread};
+use record::{LoadedLatency, Spread, metric};
 use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
-use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
-use super::{HALF_WIDTH, MemoryError};
+use super::MemoryError;
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::room::{beyond_caches, claimed_cache, claimed_caches_together};
 use crate::sampler::{Sampler, Visit};
+use crate::series::{PointVisit, Series, doubted, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each
@@ -279,17 +279,15 @@ fn judged(
     points: &[Point],
     pages: Pages,
 ) -> Vec<LoadedLatency> {
-    let judge = Judge::of(Kind::Duration, HALF_WIDTH, points.iter().map(|point| &point.latency));
     let page = page_bytes(PageRequest::Huge, &[pages]);
     let mut loaded = Vec::new();
     for point in points {
-        let Some(judged) = judge.judge(&point.latency) else { continue };
-        let loading: CpuSet = chased.others.iter().take(point.active).copied().collect();
         let name = series_name(settings, chased, point.active, pages);
-        let judged = judged.kept(session, &point.latency, name, "ns");
+        let Some(measured) = point.latency.measured(session, &metric::LOADED, name) else { continue };
+        let loading: CpuSet = chased.others.iter().take(point.active).copied().collect();
         let traffic = stats::sorted(&point.traffic);
         // All visits share one mapping: what differs between them is time, not place.
-        let spread = Spread { mappings: 1, ..doubted(judged.spread, point.windows_apart) };
+        let spread = Spread { mappings: 1, ..doubted(measured.spread, point.windows_apart) };
         loaded.push(LoadedLatency {
             cpu: chased.cpu,
             loading,
@@ -300,7 +298,7 @@ fn judged(
                 .unwrap_or(Interval { low: 0.0, high: 0.0 }),
             // Alone there is nobody to overlap with; else those of the windows that count.
             overlapped_windows: if point.active == 0 { 0 } else { point.traffic.len().min(spread.windows) },
-            ns: judged.value,
+            ns: measured.value,
             spread,
         });
     }

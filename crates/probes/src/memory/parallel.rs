@@ -11,14 +11,14 @@ use kernels::{
     Chain, Cursor, LOADS_PER_ROUND, Layout, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel,
 };
 use machine::{Bytes, Machine};
-use record::ParallelChase;
+use record::{ParallelChase, metric};
 
-use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
-use super::{HALF_WIDTH, MemoryError};
+use super::MemoryError;
 use crate::memory::mapped;
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{beyond_caches, claimed_cache};
 use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::series::{PointVisit, Series, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each
@@ -35,9 +35,9 @@ const SLOWEST_NODE_S: f64 = 600e-9;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [None, Some(2.0), Some(8.0)],
+    seconds: [None, Some(4.5), Some(10.0)],
     least_s: 1.4,
-    epoch_least_s: Some(1.4),
+    epoch_least_s: Some(1.2),
     rank: 170,
     // Sixteen chases load memory.
     disturbs: "machine",
@@ -107,18 +107,17 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let result = mappings(session, settings, &mut sampler, block, &mut points, &mut given);
     session.absorb(&mut sampler);
     drop(pinned);
-    let judge = Judge::of(Kind::Duration, HALF_WIDTH, points.iter());
     let page_bytes = page_bytes(PageRequest::Huge, &given);
     for (&chains, series) in settings.chains.iter().zip(&points) {
-        let Some(judged) = judge.judge(series) else { continue };
-        let judged = judged.kept(session, series, series_name(chains, block), "ns");
+        let name = series_name(chains, block);
+        let Some(measured) = series.measured(session, &metric::PARALLEL, name) else { continue };
         session.result().memory.parallel.push(ParallelChase {
             cpu,
             chains,
             block_bytes: block,
             page_bytes,
-            ns_per_load: judged.value,
-            spread: judged.spread,
+            ns_per_load: measured.value,
+            spread: measured.spread,
         });
     }
     result

@@ -22,13 +22,13 @@ use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
-use super::series::{PointVisit, Series};
 use super::worker_group::{CHUNKS_PER_WINDOW, FILL_BYTE, GroupMemory, StreamJob, stream_visit};
 use super::{HALF_WIDTH, MemoryError};
 use crate::cores::transfer;
 use crate::memory::mapped;
 use crate::probe::CpuPair;
 use crate::sampler::VisitPlan;
+use crate::series::{PointVisit, Series};
 use crate::session::{Session, SessionError};
 
 /// Caches of a package together, doubled: the block is then in no cache.

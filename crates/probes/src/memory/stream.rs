@@ -9,15 +9,15 @@ use std::time::Instant;
 use host::live::PageRequest;
 use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
-use record::{Scope, StreamResult};
+use record::{Scope, StreamResult, metric};
 
-use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use super::worker_group::{
     CHUNKS_PER_WINDOW, GroupMemory, StreamJob, map_for_group, stream_visit, worst_case_visit_s,
 };
 use super::{HALF_WIDTH, MemoryError};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::{claimed_cache, claimed_caches_together, largest_block};
+use crate::series::{Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).
@@ -262,12 +262,7 @@ impl Table<'_> {
     }
 
     fn all_done(&self) -> bool {
-        self.points.iter().all(|point| !self.judge(point.team.scope).needs_more(&point.series))
-    }
-
-    fn judge(&self, scope: Scope) -> Judge {
-        let of_scope = self.points.iter().filter(|point| point.team.scope == scope);
-        Judge::of(Kind::Rate, HALF_WIDTH, of_scope.map(|point| &point.series))
+        self.points.iter().all(|point| point.series.is_settled(&metric::STREAM, HALF_WIDTH))
     }
 
     /// Maps a block, a part by each of `touched_by`, and visits the points chosen in shuffled order on it.
@@ -332,11 +327,11 @@ impl Table<'_> {
     /// Adds every result to the record.
     fn keep(&self, session: &mut Session<'_>) {
         for point in &self.points {
-            let Some(judged) = self.judge(point.team.scope).judge(&point.series) else { continue };
             let kernel = point.kernel.kernel();
             let cpus: machine::CpuSet = point.team.cpus.iter().copied().collect();
             let page = page_bytes(PageRequest::Huge, &point.pages);
-            let judged = judged.kept(session, &point.series, point.series_name(page), "bytes_per_s");
+            let name = point.series_name(page);
+            let Some(measured) = point.series.measured(session, &metric::STREAM, name) else { continue };
             session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,
                 cpu: (point.team.scope == Scope::Cpu).then_some(point.team.cpus[0]),
@@ -346,9 +341,9 @@ impl Table<'_> {
                 isa: kernel.isa.name().to_owned(),
                 store: kernel.store.name().to_owned(),
                 block_bytes: point.block,
-                bytes_per_s: judged.value,
-                bus_bytes_per_s: judged.value * kernel.bus_share(),
-                spread: doubted(judged.spread, point.windows_apart),
+                bytes_per_s: measured.value,
+                bus_bytes_per_s: measured.value * kernel.bus_share(),
+                spread: doubted(measured.spread, point.windows_apart),
             });
         }
     }

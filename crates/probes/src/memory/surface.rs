@@ -1,38 +1,30 @@
 //! The latency surface: load-to-use latency of a random chain over block size and stride, with an interval per cell.
 //!
-//! Cells are visited in shuffled passes, so that a drift of the machine does not look like an effect of size. The
-//! first passes see every cell twice on each of two mappings; cells at a knee, where a neighbour differs, and a random
-//! tenth of the others are seen again on a third one, as where the pages lie is part of the answer there. On each
-//! mapping a cell takes its block at a random page, and cells whose two fastest visits differ come back while that is
-//! cheap. What time is left goes to the cells whose interval is widest, on fresh mappings.
+//! Cells are visited in shuffled passes, so that a drift of the machine does not look like an effect of size, and on fresh mappings, as where
+//! the pages lie is part of the answer. On each mapping a cell takes its block at a random page, and comes back while that is cheap and its
+//! two fastest visits differ. It is a picture: what is said of caches and memory is asked by [`crate::questions`].
 
-mod cells;
 mod run;
-
-use std::time::Instant;
 
 use host::live::{PageRequest, Pinned};
 use machine::{Bytes, CpuId};
-use record::LatencyCell;
-pub use run::SurfaceRun;
 
 use super::MemoryError;
 use crate::probe::{CheckUpProbe, Depth, Planned, Section, Subject};
 use crate::session::Session;
+use run::SurfaceRun;
 
 /// Shortest window of a cell in nanoseconds: short enough to fall between two disturbances.
 const WINDOW_NS: f64 = 40_000.0;
 /// Fewest rounds of a window, 1600 loads: the mean of fewer loads from memory scatters by more than 1 %.
 const ROUNDS_MIN: u64 = 25;
 
-/// Largest block of the large surface.
-const LARGEST_SURFACE: Bytes = Bytes(512 << 20);
 /// Stride of the huge-page column that `--quick` measures: a cache line.
 const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 
 /// The surface with base pages, in the check-up.
 pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(2.0), Some(9.0), Some(24.0)],
+    seconds: [Some(2.0), Some(8.0), Some(24.0)],
     least_s: 1.6,
     epoch_least_s: Some(0.8),
     rank: 20,
@@ -44,7 +36,7 @@ pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
 
 /// The same with huge pages.
 pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
-    seconds: [None, Some(7.0), Some(24.0)],
+    seconds: [None, Some(5.5), Some(24.0)],
     least_s: 0.9,
     epoch_least_s: Some(0.3),
     rank: 120,
@@ -63,13 +55,13 @@ pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
 
 /// The surface of large blocks.
 pub(crate) const LARGE_BLOCKS: CheckUpProbe = CheckUpProbe {
-    seconds: [None, None, Some(60.0)],
-    least_s: 12.0,
+    seconds: [None, Some(4.0), Some(30.0)],
+    least_s: 3.0,
     rank: 180,
     runs_after: Some("parallel"),
     disturbs: "core",
     ..CheckUpProbe::new("surface-large", Section::Memory, |subject, seconds| {
-        let settings = Settings::large(PageRequest::Huge, seconds, LARGEST_SURFACE);
+        let settings = Settings { grid: Grid::large(), ..Settings::check_up(PageRequest::Huge, seconds) };
         planned(subject, seconds, settings, Vec::new())
     })
 };
@@ -118,27 +110,18 @@ pub struct Settings {
     pub page: PageRequest,
     /// Time for all visits in seconds, chain building included.
     pub budget_s: f64,
-    /// Half-width that a cell aims for, as a share of its value.
-    pub half_width: f64,
-    /// Fresh mappings for cells at a knee.
-    pub mappings_at_knee: u32,
 }
 
 impl Settings {
     /// Surface A of the check-up: 4 KiB to 32 MiB by 16 B to 8 KiB.
     pub fn check_up(page: PageRequest, budget_s: f64) -> Self {
-        Self { grid: Grid::check_up(), page, budget_s, half_width: 0.01, mappings_at_knee: 3 }
-    }
-
-    /// Surface B: 64 MiB to 512 MiB by 64 B to 8 KiB, one block per octave.
-    pub fn large(page: PageRequest, budget_s: f64, largest: Bytes) -> Self {
-        Self { grid: Grid::large(largest), ..Self::check_up(page, budget_s) }
+        Self { grid: Grid::check_up(), page, budget_s }
     }
 
     /// Time it may take at most, in seconds: the budget and one visit of the largest cell.
     pub fn worst_case_s(&self) -> f64 {
-        /// Building and walking a chain through one GiB takes about this long.
-        const SECONDS_PER_GIB: f64 = 2.0;
+        /// Laying one GiB and a chain through it takes about this long.
+        const SECONDS_PER_GIB: f64 = 1.0;
         self.budget_s + self.grid.largest_bytes() as f64 / Bytes::GIB.0 as f64 * SECONDS_PER_GIB
     }
 }
@@ -151,24 +134,21 @@ pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result
     let pinned = Pinned::to(cpu)?;
     let mut sampler = session.sampler(cpu);
     let seed = session.random.next_u64();
-    let started = Instant::now();
     let mut surface = SurfaceRun::new(settings.clone(), seed, &sampler)?;
     while !session.must_stop() && surface.step(&mut sampler)? {
-        session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+        session.progress.update(surface.spent_share());
     }
     session.absorb(&mut sampler);
     let cycles_per_multiply = sampler.control.believed_cycles(session.rate);
     drop(pinned);
-    for (cell, raw) in surface.finish(cpu, cycles_per_multiply) {
-        let index = session.record.push_raw(raw);
-        let spread = record::Spread { raw: Some(index), ..cell.spread };
-        session.result().memory.latency.push(LatencyCell { spread, ..cell });
-    }
+    surface.keep(session, cpu, cycles_per_multiply);
     Ok(())
 }
 
 /// A cell has at least so many elements: fewer are no permutation.
 const ELEMENTS_MIN: usize = 4;
+/// And at most so many: more take longer than half a second to lay.
+const ELEMENTS_MAX: usize = 1 << 22;
 
 /// Block sizes by strides; cells with too few elements are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,11 +175,9 @@ impl Grid {
         Self { blocks: octaves.chain([1 << 25]).collect(), strides: (4..14).map(|log2| 1 << log2).collect() }
     }
 
-    /// One block per octave from 64 MiB to the largest given, strides from 64 B.
-    pub fn large(largest: Bytes) -> Self {
-        let blocks =
-            (26..40).map(|log2| 1_usize << log2).filter(|&block| block as u64 <= largest.0).collect();
-        Self { blocks, strides: (6..14).map(|log2| 1 << log2).collect() }
+    /// One block per octave from 64 MiB to 1 GiB, and few strides; every line of a block up to 256 MiB.
+    pub fn large() -> Self {
+        Self { blocks: (26..31).map(|log2| 1 << log2).collect(), strides: vec![64, 512, 4096] }
     }
 
     /// The cells, row by row.
@@ -209,27 +187,7 @@ impl Grid {
             .flat_map(|&block_bytes| {
                 self.strides.iter().map(move |&stride_bytes| Place { block_bytes, stride_bytes })
             })
-            .filter(|place| place.block_bytes / place.stride_bytes >= ELEMENTS_MIN)
-            .collect()
-    }
-
-    /// The cells next to this one, in block size or in stride.
-    pub fn neighbours(&self, place: Place) -> Vec<Place> {
-        let step = |list: &[usize], value: usize| -> Vec<usize> {
-            let index = list.iter().position(|&have| have == value).unwrap_or(0);
-            [index.checked_sub(1), Some(index + 1)]
-                .into_iter()
-                .flatten()
-                .filter_map(|i| list.get(i).copied())
-                .collect()
-        };
-        let blocks = step(&self.blocks, place.block_bytes);
-        let strides = step(&self.strides, place.stride_bytes);
-        let by_block = blocks.into_iter().map(|block_bytes| Place { block_bytes, ..place });
-        let by_stride = strides.into_iter().map(|stride_bytes| Place { stride_bytes, ..place });
-        by_block
-            .chain(by_stride)
-            .filter(|place| place.block_bytes / place.stride_bytes >= ELEMENTS_MIN)
+            .filter(|place| (ELEMENTS_MIN..=ELEMENTS_MAX).contains(&(place.block_bytes / place.stride_bytes)))
             .collect()
     }
 
@@ -252,19 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_cells_of_the_grid() {
-        let grid = Grid::check_up();
-        let places = grid.places();
-        for &place in &places {
-            let neighbours = grid.neighbours(place);
-            assert!((1..=4).contains(&neighbours.len()), "{place:?}");
-            assert!(neighbours.iter().all(|neighbour| places.contains(neighbour)));
-        }
-    }
-
-    #[test]
-    fn the_large_surface_has_one_block_per_octave() {
-        assert_eq!(Grid::large(Bytes(512 << 20)).blocks, [64 << 20, 128 << 20, 256 << 20, 512 << 20]);
-        assert!(Grid::large(Bytes(1 << 20)).places().is_empty());
+    fn the_large_surface_goes_on_where_the_other_ends_up_to_1_gib() {
+        let grid = Grid::large();
+        assert_eq!((grid.blocks[0], grid.largest_bytes(), grid.places().len()), (64 << 20, 1 << 30, 13));
     }
 }

@@ -11,15 +11,15 @@ mod pair;
 
 use host::live::{Mapping, MappingError, PageRequest, Pinned};
 use machine::{Bytes, Machine};
-use record::WalkPoint;
-use stats::Order;
+use record::{WalkPoint, metric};
+use stats::{Order, median};
 
 use self::pair::{Spacing, measure_pairs};
 use super::MemoryError;
-use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
 use crate::probe::{CheckUpProbe, Planned, Section, Subject};
 use crate::room::largest_block;
 use crate::sampler::Visit;
+use crate::series::{PointVisit, Series, page_bytes};
 use crate::session::{Budget, Session};
 
 /// Half-width of a difference at which a point is done, as a share of the spread chain's latency.
@@ -155,29 +155,28 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     Ok(())
 }
 
-/// Points of a pass: first all, later those that are new or not narrow enough.
+/// Points of a pass: first all, later those that are new or not settled.
 fn chosen(points: &[Point], pass: u32) -> Vec<usize> {
-    let judge = Judge::of(Kind::Difference, HALF_WIDTH, points.iter().map(|point| &point.delta));
-    let scale = Judge::of(Kind::Duration, HALF_WIDTH, points.iter().map(|point| &point.spread));
-    let is_wide = |point: &Point| {
-        let of_spread = scale.judge(&point.spread).map_or(1.0, |judged| judged.value);
-        judge
-            .judge_against(&point.delta, of_spread)
-            .is_none_or(|judged| judged.spread.interval.half_width() > HALF_WIDTH * of_spread)
+    let is_settled = |point: &Point| {
+        let scale = value(&point.spread).unwrap_or(1.0);
+        point.delta.is_settled_against(&metric::WALKS, HALF_WIDTH, scale)
     };
     (0..points.len())
         .filter(|&index| {
             let point = &points[index];
-            pass < FULL_PASSES || point.delta.visits.len() < FULL_PASSES as usize || is_wide(point)
+            pass < FULL_PASSES || point.delta.visits.len() < FULL_PASSES as usize || !is_settled(point)
         })
         .collect()
 }
 
+/// The median of the visits.
+fn value(series: &Series) -> Option<f64> {
+    median(&series.values(&metric::WALKS))
+}
+
 /// Adds page counts between neighbours that differ.
 fn insert_refinements(counts: &mut Vec<usize>, points: &mut Vec<Point>) {
-    let judge = Judge::of(Kind::Difference, HALF_WIDTH, points.iter().map(|point| &point.delta));
-    let deltas: Vec<Option<f64>> =
-        points.iter().map(|point| judge.judge(&point.delta).map(|judged| judged.value)).collect();
+    let deltas: Vec<Option<f64>> = points.iter().map(|point| value(&point.delta)).collect();
     for count in refined(counts, &deltas) {
         let place = counts.partition_point(|&have| have < count);
         counts.insert(place, count);
@@ -196,24 +195,19 @@ fn keep(
     points: &[Point],
     page_bytes: Bytes,
 ) {
-    let of = |kind, part: fn(&Point) -> &Series| Judge::of(kind, HALF_WIDTH, points.iter().map(part));
-    let (delta, spread, packed) = (
-        of(Kind::Difference, |point| &point.delta),
-        of(Kind::Duration, |point| &point.spread),
-        of(Kind::Duration, |point| &point.packed),
-    );
     for (&pages, point) in counts.iter().zip(points) {
-        let (Some(spread), Some(packed)) = (spread.judge(&point.spread), packed.judge(&point.packed)) else {
+        let (Some(spread_ns), Some(packed_ns)) = (value(&point.spread), value(&point.packed)) else {
             continue;
         };
-        let Some(delta) = delta.judge_against(&point.delta, spread.value) else { continue };
-        let delta = delta.kept(session, &point.delta, series_name(pages), "ns");
+        let name = series_name(pages);
+        let delta = point.delta.measured_against(session, &metric::WALKS, name, spread_ns);
+        let Some(delta) = delta else { continue };
         session.result().memory.walks.push(WalkPoint {
             cpu,
             pages: pages as u64,
             page_bytes,
-            spread_ns: spread.value,
-            packed_ns: packed.value,
+            spread_ns,
+            packed_ns,
             delta_ns: delta.value,
             spread: delta.spread,
         });

@@ -6,7 +6,7 @@ use std::fmt;
 use machine::did_you_mean;
 
 use crate::cores::{atomics, compute, control, sharing, transfer, wake};
-use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
+use crate::memory::{bandwidth, loaded, parallel, sockets, stream, surface, walks};
 use crate::probe::{CheckUpProbe, Section};
 use crate::signature::check_up as signatures;
 use crate::{clock_pairs, clock_reads, questions};
@@ -21,7 +21,6 @@ const PROBES: &[&CheckUpProbe] = &[
     &surface::LARGE_BLOCKS,
     &bandwidth::PROBE,
     &stream::PROBE,
-    &orders::PROBE,
     &walks::PROBE,
     &parallel::PROBE,
     &loaded::PROBE,

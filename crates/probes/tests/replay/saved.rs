@@ -1,7 +1,6 @@
 //! Windows of visits saved from a run, and what the estimation of each probe made of them, to the last bit.
 //!
 //! Whatever is rearranged between windows and record, these numbers stay; a change of one is a change of method, and is named.
-//! Records keep no control loops of visits: those beside the windows here are made up, so that some visits are set aside.
 //! `UPDATE_EXPECT=1` rewrites the results.
 
 use std::fmt::Debug;
@@ -12,9 +11,7 @@ use clock::TickRate;
 use kernels::random::SplitMix64;
 use machine::CpuId;
 use record::Record;
-use stats::Random;
 
-use crate::control::ControlReading;
 use crate::sampler::Tally;
 use crate::session::{Session, Silent};
 
@@ -42,22 +39,6 @@ pub(crate) fn series(prefix: &str) -> Vec<SavedSeries> {
     all.retain(|series| series.name.starts_with(prefix));
     assert!(!all.is_empty(), "no saved series is named {prefix}");
     all
-}
-
-/// Windows nobody measured: `visits` of nine about `value`, on two mappings that differ by 1 %.
-pub(crate) fn made_up(value: f64, visits: u32, random: &mut Random) -> Vec<(u32, Vec<f64>)> {
-    let visit = |visit: u32| {
-        let mapping = visit % 2;
-        let windows = (0..9).map(|_| value * (1.0 + 0.01 * f64::from(mapping) + 0.005 * random.unit()));
-        (mapping, windows.collect())
-    };
-    (0..visits).map(visit).collect()
-}
-
-/// Control loops before and after a visit; every sixth visit has a busy sibling.
-pub(crate) fn control(random: &mut Random) -> [ControlReading; 2] {
-    let port_ns = if random.below(6) == 0 { 0.11 } else { 0.06 };
-    [(); 2].map(|()| ControlReading { multiply_ns: 1.0 + 0.01 * random.unit(), port_ns })
 }
 
 /// A session that nothing is measured in.

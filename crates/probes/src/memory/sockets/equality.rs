@@ -7,7 +7,7 @@ use stats::{
 };
 
 use crate::control::ControlReading;
-use crate::memory::series::{PointVisit, Series};
+use crate::series::{PointVisit, Series};
 
 /// A difference below this is of no matter.
 pub(super) const MARGIN: f64 = 0.015;
@@ -183,7 +183,7 @@ mod tests {
     use machine::CpuSet;
 
     use super::*;
-    use crate::memory::series::ControlPair;
+    use crate::series::ControlPair;
 
     fn subject(cpu: u32) -> SocketSubject {
         SocketSubject { cpu: CpuId(cpu), package: None, node: None, stands_for: CpuSet::new() }

@@ -3,14 +3,14 @@
 use machine::{Bytes, NodeId};
 use record::{
     Concurrency, NodeBandwidth, NodeLatency, Record, SocketSubject, SocketVerdict, Sockets, SubjectEquality,
+    metric,
 };
 use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, Table};
-use crate::memory::HALF_WIDTH;
-use crate::memory::series::{Judge, Kind, Series};
 use crate::room::line_bytes;
+use crate::series::Series;
 use crate::session::Session;
 
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
@@ -35,18 +35,16 @@ impl Table<'_> {
     }
 
     fn latencies(&self, session: &mut Session<'_>, sockets: &mut Sockets) {
-        let judge = Judge::of(Kind::Duration, HALF_WIDTH, self.cells.iter().map(|cell| &cell.chase));
         for cell in &self.cells {
-            let Some(judged) = judge.judge(&cell.chase) else { continue };
             let (cpu, node) = self.place(cell);
             let name = format!("latency of CPU {cpu} to node {node}, huge pages, block {}", self.block);
-            let judged = judged.kept(session, &cell.chase, name, "ns");
+            let Some(measured) = cell.chase.measured(session, &metric::NODE_LATENCY, name) else { continue };
             sockets.latency.push(NodeLatency {
                 cpu,
                 node,
-                ns: judged.value,
-                standard_error_ns: judged.spread.interval.half_width() / STANDARD_ERRORS_OF_95,
-                spread: judged.spread,
+                ns: measured.value,
+                standard_error_ns: measured.spread.interval.half_width() / STANDARD_ERRORS_OF_95,
+                spread: measured.spread,
             });
         }
     }
@@ -54,24 +52,22 @@ impl Table<'_> {
     fn bandwidths(&self, session: &mut Session<'_>, sockets: &mut Sockets) {
         let count = self.cells.first().map_or(0, |cell| cell.streams.len());
         for index in 0..count {
-            let of_kernel = self.cells.iter().map(|cell| &cell.streams[index].series);
-            let judge = Judge::of(Kind::Rate, HALF_WIDTH, of_kernel);
             for cell in &self.cells {
                 let point = &cell.streams[index];
-                let Some(judged) = judge.judge(&point.series) else { continue };
                 let kernel = point.kernel.kernel();
                 let (cpu, node) = self.place(cell);
                 let name = format!("stream, {kernel}, CPU {cpu}, node {node}, block {}", self.block);
-                let judged = judged.kept(session, &point.series, name, "bytes_per_s");
+                let measured = point.series.measured(session, &metric::NODE_BANDWIDTH, name);
+                let Some(measured) = measured else { continue };
                 sockets.bandwidth.push(NodeBandwidth {
                     cpu,
                     node,
                     kernel: kernel.operation.name().to_owned(),
                     isa: kernel.isa.name().to_owned(),
                     store: kernel.store.name().to_owned(),
-                    bytes_per_s: judged.value,
-                    bus_bytes_per_s: judged.value * kernel.bus_share(),
-                    spread: judged.spread,
+                    bytes_per_s: measured.value,
+                    bus_bytes_per_s: measured.value * kernel.bus_share(),
+                    spread: measured.spread,
                 });
             }
         }
@@ -160,8 +156,7 @@ fn memoryless(subjects: &[SocketSubject], nodes: &[NodeId]) -> Vec<String> {
 
 /// Median of all windows of a cell's chase; infinite without any.
 fn usual_ns(cell: &Cell) -> f64 {
-    let windows = cell.chase.visits.iter().flat_map(|visit| &visit.windows);
-    median(&windows.copied().collect::<Vec<f64>>()).unwrap_or(f64::INFINITY)
+    median(&cell.chase.windows()).unwrap_or(f64::INFINITY)
 }
 
 fn verdict(equality: &[SubjectEquality], in_guest: bool) -> (SocketVerdict, Vec<String>) {

@@ -7,16 +7,16 @@ use std::time::Instant;
 use host::live::ensure_room_on_node;
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
-use record::{NodeLoadedLatency, PackageScaling};
+use record::{NodeLoadedLatency, PackageScaling, metric};
 use stats::Order;
 
 use super::Settings;
 use super::choice::package_of;
 use crate::memory::MemoryError;
 use crate::memory::loaded::{self, Chased, under_load};
-use crate::memory::series::{Judge, Kind, Series, doubted};
 use crate::memory::worker_group::{StreamJob, map_for_group, stream_visit};
 use crate::room::largest_block;
+use crate::series::{Series, doubted};
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.
@@ -58,17 +58,18 @@ pub(super) fn bandwidth(
             }
         }
     }
-    let judge = Judge::of(Kind::Rate, crate::memory::HALF_WIDTH, teams.iter().map(|team| &team.series));
-    let row = |team: &Team| {
-        let judged = judge.judge(&team.series)?;
+    let mut row = |team: &Team| {
+        let cpus: CpuSet = team.cpus.iter().copied().collect();
+        let name = format!("stream, {}, CPUs {cpus}, own memory each", kernel.kernel());
+        let measured = team.series.measured(session, &metric::PACKAGE_BANDWIDTH, name)?;
         Some(PackageScaling {
             package: team.package,
-            cpus: team.cpus.iter().copied().collect(),
-            bytes_per_s: judged.value,
-            spread: doubted(judged.spread, team.apart),
+            cpus,
+            bytes_per_s: measured.value,
+            spread: doubted(measured.spread, team.apart),
         })
     };
-    (teams.iter().filter_map(row).collect(), refused)
+    (teams.iter().filter_map(&mut row).collect(), refused)
 }
 
 impl Team {

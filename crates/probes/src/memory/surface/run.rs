@@ -1,61 +1,59 @@
-//! The schedule of a surface as a state machine: one visit per step, so that several surfaces can be interleaved.
+//! The schedule of a surface: one visit per step.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::{Mapping, MappingError, Pages};
+use host::live::{Mapping, MappingError, PageRequest, Pages};
 use kernels::random::SplitMix64;
 use kernels::{Chain, Cursor, Isa, LOADS_PER_ROUND, Layout};
-use machine::CpuId;
-use record::{LatencyCell, RawSeries};
+use machine::{Bytes, CpuId};
+use record::{LatencyCell, metric};
+use stats::median;
 
-use super::cells::{self, CellVisit, Noise};
 use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::answers::{Answer, Known};
 use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::series::{PointVisit, Series, page_bytes};
+use crate::session::Session;
 
-/// Passes on each mapping that every chosen cell takes part in: one visit cannot see a disturbance that outlasts it, a
-/// second one confirms it.
-const PASSES_OF_ALL: u32 = 2;
 /// Passes on each mapping at most: cells whose two fastest visits do not agree yet come back that often.
 const PASSES_MAX: u32 = 8;
+/// Mappings that the time is divided by.
+const MAPPINGS: f64 = 3.0;
 /// What a cell may spend on one mapping before it is left as it is, in shares of what all would get alike: cells that
 /// settle at once leave this much to those that do not.
 const SPENT_SHARE_MAX: f64 = 2.0;
-/// Mappings that every cell is seen on.
-const MAPPINGS_OF_ALL: u32 = 2;
-/// Share of the plateau cells that get fresh mappings too.
-const PLATEAU_SHARE: f64 = 0.1;
-/// Neighbours that differ by more than this share make a cell a knee.
-const KNEE_STEP: f64 = 0.10;
-/// Cells per pass when only wide cells are left.
-const EXTRA_CELLS: usize = 40;
-/// A cell gets at most so many visits: one that is still wide then is wide by nature.
+/// Visits of a cell that differ by less than this share agree.
+const AGREEMENT: f64 = 0.01;
+/// A cell gets at most so many visits: one that has not settled then will not.
 const VISITS_MAX: usize = 40;
-/// Added to the relative half-width of a cell whose fastest visit no other one confirms, so that it is visited again.
-const UNCONFIRMED_PENALTY: f64 = 0.05;
 /// Loads that warm a chain at most; building it has touched every line already.
 const WARM_LOADS_MAX: usize = 32_768;
 /// Blocks start at a random multiple of this.
 const OFFSET_STEP_BYTES: usize = 4096;
 
+/// One cell while it is measured.
+#[derive(Debug, Default)]
+struct Cell {
+    series: Series,
+    /// Rounds of a window, once they are known.
+    rounds: Option<u64>,
+    /// Seconds that it has taken on the mapping in use.
+    spent_here_s: f64,
+}
+
 /// A surface that is being measured.
 #[derive(Debug)]
-pub struct SurfaceRun {
+pub(super) struct SurfaceRun {
     settings: Settings,
     seed: u64,
     random: SplitMix64,
     mapping: Mapping,
-    mapping_number: u32,
     pages: Vec<Pages>,
-    chosen: Vec<Place>,
     queue: VecDeque<Place>,
     passes_on_mapping: u32,
-    rounds: BTreeMap<Place, u64>,
-    visits: BTreeMap<Place, Vec<CellVisit>>,
-    /// Seconds that each cell has taken on the mapping in use.
-    spent_here_s: BTreeMap<Place, f64>,
+    cells: BTreeMap<Place, Cell>,
     spent_s: f64,
 }
 
@@ -64,159 +62,96 @@ impl SurfaceRun {
     ///
     /// # Errors
     /// If the kernel gives no memory, or the sampler is cut before it is laid.
-    pub fn new(settings: Settings, seed: u64, sampler: &Sampler) -> Result<Self, MappingError> {
+    pub(super) fn new(settings: Settings, seed: u64, sampler: &Sampler) -> Result<Self, MappingError> {
         let started = Instant::now();
         let mut random = SplitMix64::new(seed);
-        let mapping = laid(&settings, sampler)?;
+        let mapping = first_mapping(&settings, sampler)?;
         let pages = vec![mapping.pages()];
-        let chosen = settings.grid.places();
-        let queue = shuffled(chosen.clone(), &mut random);
-        Ok(Self {
-            settings,
-            seed,
-            random,
-            mapping,
-            mapping_number: 0,
-            pages,
-            chosen,
-            queue,
-            passes_on_mapping: 0,
-            rounds: BTreeMap::new(),
-            visits: BTreeMap::new(),
-            spent_here_s: BTreeMap::new(),
-            spent_s: started.elapsed().as_secs_f64(),
-        })
+        let is_inside = |place: &Place| place.block_bytes <= mapping.len();
+        let cells: BTreeMap<Place, Cell> = settings
+            .grid
+            .places()
+            .into_iter()
+            .filter(is_inside)
+            .map(|place| (place, Cell::default()))
+            .collect();
+        let queue = shuffled(cells.keys().copied().collect(), &mut random);
+        let spent_s = started.elapsed().as_secs_f64();
+        Ok(Self { settings, seed, random, mapping, pages, queue, passes_on_mapping: 0, cells, spent_s })
     }
 
     /// Makes one visit; false when there is nothing left to do within the budget, or the sampler is cut.
     ///
     /// # Errors
     /// If the kernel gives no memory for a fresh mapping.
-    pub fn step(&mut self, sampler: &mut Sampler) -> Result<bool, MappingError> {
+    pub(super) fn step(&mut self, sampler: &mut Sampler) -> Result<bool, MappingError> {
         if self.spent_s >= self.settings.budget_s {
             return Ok(false);
         }
         let started = Instant::now();
-        while self.queue.is_empty() {
-            self.passes_on_mapping += 1;
+        if self.queue.is_empty() {
             match self.plan_next_pass(sampler) {
-                Ok(true) => {}
-                Ok(false) | Err(MappingError::BrokenOff { .. }) => return Ok(false),
-                Err(error) => return Err(error),
+                Err(MappingError::BrokenOff { .. }) => return Ok(false),
+                planned => planned?,
             }
         }
-        if let Some(place) = self.queue.pop_front() {
-            let Some(visit) = self.visit(place, sampler) else { return Ok(false) };
-            let number = self.mapping_number;
-            self.visits.entry(place).or_default().push(CellVisit { mapping: number, visit });
-            *self.spent_here_s.entry(place).or_default() += started.elapsed().as_secs_f64();
-        }
+        let Some(place) = self.queue.pop_front() else { return Ok(false) };
+        let Some(visit) = self.visit(place, sampler) else { return Ok(false) };
+        let visit = PointVisit::of(self.mapping_number(), sampler.cpu, visit);
+        let cell = self.cells.entry(place).or_default();
+        cell.series.visits.push(visit);
+        cell.spent_here_s += started.elapsed().as_secs_f64();
         self.spent_s += started.elapsed().as_secs_f64();
         Ok(true)
     }
 
-    /// Time spent in steps so far, in seconds.
-    pub fn spent_s(&self) -> f64 {
-        self.spent_s
+    /// Share of the budget that is spent.
+    pub(super) fn spent_share(&self) -> f64 {
+        self.spent_s / self.settings.budget_s
     }
 
-    /// Fills the queue for the pass that follows; false when every cell is as narrow as asked for.
-    fn plan_next_pass(&mut self, sampler: &Sampler) -> Result<bool, MappingError> {
-        let again = self.cells_to_repeat();
-        if !again.is_empty() {
-            self.queue = shuffled(again, &mut self.random);
-            return Ok(true);
+    fn mapping_number(&self) -> u32 {
+        self.pages.len() as u32 - 1
+    }
+
+    /// Fills the queue for the pass that follows: cells that have not settled on this mapping, while they are cheap; else all on a fresh
+    /// one.
+    fn plan_next_pass(&mut self, sampler: &Sampler) -> Result<(), MappingError> {
+        self.passes_on_mapping += 1;
+        let mut next = self.cells_to_repeat();
+        if next.is_empty() {
+            self.map_afresh(sampler)?;
+            let is_open = |cell: &Cell| cell.series.visits.len() < VISITS_MAX;
+            next = self.cells.iter().filter(|(_, cell)| is_open(cell)).map(|(&place, _)| place).collect();
         }
-        self.map_afresh(sampler)?;
-        self.chosen = match self.mapping_number {
-            number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
-            number if number < self.settings.mappings_at_knee && self.affords_another_mapping() => {
-                self.settings.grid.places()
-            }
-            number if number < self.settings.mappings_at_knee => self.knees_and_some_others(),
-            _ => self.widest(),
-        };
-        self.queue = shuffled(self.chosen.clone(), &mut self.random);
-        Ok(!self.queue.is_empty())
+        self.queue = shuffled(next, &mut self.random);
+        Ok(())
     }
 
-    /// The cells that get one more visit on this mapping: all that were chosen in the first passes, later those whose
-    /// two fastest visits differ, while they are cheap.
     fn cells_to_repeat(&self) -> Vec<Place> {
-        if self.passes_on_mapping < PASSES_OF_ALL {
-            return self.chosen.clone();
-        }
         if self.passes_on_mapping >= PASSES_MAX {
             return Vec::new();
         }
-        let places = self.settings.grid.places().len() as f64;
-        let alike_s = self.settings.budget_s / places / f64::from(self.settings.mappings_at_knee);
-        let cheap = |place: &Place| {
-            self.spent_here_s.get(place).is_none_or(|spent_s| *spent_s <= SPENT_SHARE_MAX * alike_s)
+        let alike_s = self.settings.budget_s / self.cells.len() as f64 / MAPPINGS;
+        let (number, visited) = (self.mapping_number(), |cell: &Cell| cell.series.visits.len());
+        let settled = |cell: &Cell| {
+            let first = cell.series.visits.partition_point(|visit| visit.mapping < number);
+            let here = Series { visits: cell.series.visits[first..].to_vec() };
+            here.is_settled(&metric::LATENCY, AGREEMENT)
         };
-        let settled = |place: &Place| {
-            self.visits.get(place).is_some_and(|visits| {
-                cells::is_settled(visits, self.mapping_number, self.settings.half_width)
-            })
+        let is_repeated = |cell: &Cell| {
+            cell.spent_here_s <= SPENT_SHARE_MAX * alike_s && visited(cell) < VISITS_MAX && !settled(cell)
         };
-        self.chosen.iter().filter(|place| cheap(place) && !settled(place)).copied().collect()
-    }
-
-    /// True if there is time to see every cell on one more mapping, and some left for the widest.
-    fn affords_another_mapping(&self) -> bool {
-        /// Share of the budget that is kept for the widest cells.
-        const KEPT_SHARE: f64 = 0.1;
-        let per_mapping_s = self.spent_s / f64::from(self.mapping_number.max(1));
-        self.spent_s + per_mapping_s <= self.settings.budget_s * (1.0 - KEPT_SHARE)
+        self.cells.iter().filter(|(_, cell)| is_repeated(cell)).map(|(&place, _)| place).collect()
     }
 
     /// A fresh mapping, made before the old one goes, so that it does not get the same pages back.
     fn map_afresh(&mut self, sampler: &Sampler) -> Result<(), MappingError> {
-        self.mapping = laid(&self.settings, sampler)?;
+        self.mapping = Mapping::new_while(self.mapping.len(), self.settings.page, &|| !sampler.is_cut())?;
         self.pages.push(self.mapping.pages());
-        self.mapping_number += 1;
         self.passes_on_mapping = 0;
-        self.spent_here_s.clear();
+        self.cells.values_mut().for_each(|cell| cell.spent_here_s = 0.0);
         Ok(())
-    }
-
-    fn noise(&self) -> Noise {
-        Noise::of(self.visits.iter().map(|(&place, visits)| (place, visits.as_slice())))
-    }
-
-    fn knees_and_some_others(&mut self) -> Vec<Place> {
-        let noise = self.noise();
-        let values: BTreeMap<Place, f64> = self
-            .visits
-            .iter()
-            .map(|(&place, visits)| (place, cells::estimate(place, visits, &noise).value))
-            .collect();
-        let mut chosen = Vec::new();
-        for place in self.settings.grid.places() {
-            let drawn = (self.random.below(1_000_000) as f64) < PLATEAU_SHARE * 1e6;
-            if drawn || is_knee(&self.settings.grid.neighbours(place), place, &values) {
-                chosen.push(place);
-            }
-        }
-        chosen
-    }
-
-    /// The cells whose interval is wider than asked for, the widest first, at most a handful.
-    fn widest(&self) -> Vec<Place> {
-        let noise = self.noise();
-        let mut wide: Vec<(f64, Place)> = self
-            .visits
-            .iter()
-            .filter(|(_, visits)| visits.len() < VISITS_MAX)
-            .map(|(&place, visits)| {
-                let alone =
-                    if cells::is_unconfirmed(place, visits, &noise) { UNCONFIRMED_PENALTY } else { 0.0 };
-                (cells::estimate(place, visits, &noise).relative_half_width() + alone, place)
-            })
-            .filter(|(half_width, _)| *half_width > self.settings.half_width)
-            .collect();
-        wide.sort_by(|a, b| b.0.total_cmp(&a.0));
-        wide.into_iter().take(EXTRA_CELLS).map(|(_, place)| place).collect()
     }
 
     /// One visit; `None` if the sampler was cut before its chain was laid.
@@ -231,12 +166,10 @@ impl SurfaceRun {
             cursor = cursor.walk(rounds);
             walked += rounds;
         };
-        let rounds = *self
-            .rounds
-            .entry(place)
-            .or_insert_with(|| sampler.rounds_for(WINDOW_NS, &mut walk).max(ROUNDS_MIN));
-        sampler.about(|| cells::series_name(place, self.settings.page));
-        let plan = VisitPlan { windows_min: 8, windows_max: 24, half_width: self.settings.half_width / 2.0 };
+        let known = &mut self.cells.get_mut(&place)?.rounds;
+        let rounds = *known.get_or_insert_with(|| sampler.rounds_for(WINDOW_NS, &mut walk).max(ROUNDS_MIN));
+        sampler.about(|| series_name(place, self.settings.page));
+        let plan = VisitPlan { windows_min: 8, windows_max: 24, half_width: AGREEMENT / 2.0 };
         let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, &mut walk);
         black_box(cursor.addr());
         close(sampler, &chain, cursor, walked);
@@ -248,40 +181,59 @@ impl SurfaceRun {
     fn offset(&self, place: Place) -> usize {
         let room = self.mapping.len().saturating_sub(place.block_bytes) / OFFSET_STEP_BYTES;
         let name = (place.block_bytes as u64).rotate_left(32) ^ place.stride_bytes as u64;
-        let seed = self.seed ^ u64::from(self.mapping_number).rotate_left(56) ^ name;
+        let seed = self.seed ^ u64::from(self.mapping_number()).rotate_left(56) ^ name;
         SplitMix64::new(seed).below(room as u64 + 1) as usize * OFFSET_STEP_BYTES
     }
 
-    /// The cells measured so far, with their raw windows; cycles only if those of the multiply chain are known.
-    pub fn finish(self, cpu: CpuId, cycles_per_multiply: Option<f64>) -> Vec<(LatencyCell, RawSeries)> {
-        let noise = self.noise();
-        let context = cells::Context {
-            cpu,
-            page: self.settings.page,
-            pages: &self.pages,
-            target: self.settings.half_width,
-            cycles_per_multiply,
-        };
-        self.visits.iter().map(|(&place, visits)| cells::cell(place, visits, &noise, &context)).collect()
+    /// Adds the cells measured so far to the record; in cycles too if those of the multiply chain are known.
+    pub(super) fn keep(self, session: &mut Session<'_>, cpu: CpuId, cycles_per_multiply: Option<f64>) {
+        for (place, Cell { series, .. }) in self.cells {
+            let name = series_name(place, self.settings.page);
+            let Some(measured) = series.measured(session, &metric::LATENCY, name) else { continue };
+            let readings =
+                series.visits.iter().flat_map(|visit| &visit.control).flat_map(|pair| pair.readings);
+            let multiply_ns = median(&readings.map(|reading| reading.multiply_ns).collect::<Vec<f64>>());
+            let given = series.visits.iter().filter_map(|visit| self.pages.get(visit.mapping as usize));
+            session.result().memory.latency.push(LatencyCell {
+                cpu,
+                block_bytes: Bytes(place.block_bytes as u64),
+                stride_bytes: Bytes(place.stride_bytes as u64),
+                page_bytes: page_bytes(self.settings.page, given),
+                ns: measured.value,
+                core_cycles: cycles_per_multiply
+                    .zip(multiply_ns)
+                    .map(|(cycles, multiply_ns)| measured.value / multiply_ns * cycles),
+                level: None,
+                spread: measured.spread,
+            });
+        }
     }
 }
 
-/// The memory of a surface, unless the sampler is cut before it is there.
-fn laid(settings: &Settings, sampler: &Sampler) -> Result<Mapping, MappingError> {
-    Mapping::new_while(settings.grid.largest_bytes(), settings.page, &|| !sampler.is_cut())
-}
-
-fn is_knee(neighbours: &[Place], place: Place, values: &BTreeMap<Place, f64>) -> bool {
-    let Some(&own) = values.get(&place) else { return false };
-    neighbours
-        .iter()
-        .filter_map(|neighbour| values.get(neighbour))
-        .any(|&other| (other / own).ln().abs() > KNEE_STEP)
+/// The memory of a surface, unless the sampler is cut before it is there; a quarter of it where laying it takes half of the time: memory
+/// that a guest has never touched comes thirty times slower than other.
+fn first_mapping(settings: &Settings, sampler: &Sampler) -> Result<Mapping, MappingError> {
+    let started = Instant::now();
+    let largest = settings.grid.largest_bytes();
+    let half_s = settings.budget_s / 2.0;
+    let goes_on = || !sampler.is_cut() && started.elapsed().as_secs_f64() < half_s;
+    match Mapping::new_while(largest, settings.page, &goes_on) {
+        Err(MappingError::BrokenOff { .. }) => {
+            Mapping::new_while(largest / 4, settings.page, &|| !sampler.is_cut())
+        }
+        mapping => mapping,
+    }
 }
 
 fn shuffled(mut places: Vec<Place>, random: &mut SplitMix64) -> VecDeque<Place> {
     random.shuffle(&mut places);
     places.into()
+}
+
+/// The name of a cell's raw series.
+fn series_name(place: Place, page: PageRequest) -> String {
+    let (block, stride) = (Bytes(place.block_bytes as u64), Bytes(place.stride_bytes as u64));
+    format!("latency, {} pages asked for, block {block}, stride {stride}", page.page_bytes())
 }
 
 const CHASE: &str = "chase";
@@ -314,15 +266,6 @@ mod tests {
     use clock::TickRate;
     use machine::CpuId;
     use record::{Cores, Planted};
-
-    #[test]
-    fn a_cell_beside_a_step_is_a_knee() {
-        let place = |block_bytes| Place { block_bytes, stride_bytes: 64 };
-        let values = [(place(1), 1.0), (place(2), 1.02), (place(4), 4.0)].into_iter().collect();
-        assert!(!is_knee(&[place(2)], place(1), &values));
-        assert!(is_knee(&[place(1), place(4)], place(2), &values));
-        assert!(!is_knee(&[place(8)], place(4), &values));
-    }
 
     #[test]
     fn a_shuffle_keeps_every_place() {

@@ -13,9 +13,9 @@ use machine::{Bytes, CpuId, NodeId};
 
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
 use crate::answers::{Answer, Known, Wrong};
-use crate::memory::series::{ControlPair, PointVisit};
 use crate::memory::{MemoryError, mapped};
 use crate::sampler::{Sampler, WINDOW_NS};
+use crate::series::{ControlPair, PointVisit};
 use crate::session::Session;
 
 /// Chunks of a large part: four of them are a window of about a millisecond at 16 GB/s.
