@@ -100,8 +100,10 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
     };
     let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
     let title = format!("{} ({})", capital(at_work(scope)), naming::cpus(cpus));
-    // The sizes of the levels that were found.
+    // Where the nearer caches end on the surface; what is used of the last one is an answer, and no point of a curve.
     let levels = record.levels.caches.iter().filter(|_| scope == Scope::Cpu);
+    let levels =
+        levels.filter(|level| record.samples.is_empty() || ["L1", "L2"].contains(&level.name.as_str()));
     let marks = levels.filter_map(|level| {
         let size = level.size_bytes?;
         Some(Mark { x: size.0 as f64, label: format!("{} {}", level.name, number::size(size)) })

@@ -18,8 +18,13 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         let missing = Placed { name: "sockets", heading, drawn };
         return vec![Section::new("sockets", "").with(Block::Figure(Box::new(missing)))];
     };
-    // With one node nothing is modelled that the verdict does not say.
-    let account = account.filter(|_| !figure::sockets::is_one_node(measured));
+    // With one node there are no sockets to judge or to model: whether its CPUs are alike is a question of the check-up.
+    let is_one_node = figure::sockets::is_one_node(measured);
+    let account = account.filter(|_| !is_one_node);
+    if is_one_node && !record.plan.entries.is_empty() {
+        let is_row = |part: &Section| !["alike", "reasons"].contains(&part.id);
+        return measured_sockets::sections(measured, account).into_iter().filter(is_row).collect();
+    }
     let answer = [measured_sockets::answer(measured)];
     let verdict = Section::new("alike", "Are the CPUs alike, each in its own memory?")
         .stating(answer.into_iter().chain(measured_sockets::because(measured)));
@@ -42,10 +47,9 @@ pub(super) fn in_brief(record: &Record) -> Option<Section> {
     let verdict =
         [measured_sockets::answer(sockets)].into_iter().chain(sockets.gate.as_ref().map(gate_answer));
     let nodes = near_and_far(sockets).map(|text| ("nodes", text));
-    Section::new("sockets-in-brief", "Sockets")
-        .stating(verdict.filter(|_| sockets.subjects.len() > 1))
-        .facts(nodes)
-        .filled()
+    let is_compared = sockets.subjects.len() > 1
+        && (record.plan.entries.is_empty() || !figure::sockets::is_one_node(sockets));
+    Section::new("sockets-in-brief", "Sockets").stating(verdict.filter(|_| is_compared)).facts(nodes).filled()
 }
 
 /// `own memory 102 to 138 ns, other nodes 120 to 146 ns`; none with one node.

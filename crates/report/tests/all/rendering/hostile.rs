@@ -151,7 +151,6 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
     for level in &mut record.levels.caches {
         source.text(&mut level.name);
         source.number(&mut level.ns);
-        source.interval(&mut level.ns_interval);
         if let Some(size) = &mut level.size_bytes {
             source.size(size);
         }
