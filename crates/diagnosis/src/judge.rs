@@ -1,8 +1,7 @@
 //! The judge between findings and report: two rows of one record that cannot both hold.
 //!
 //! Each finder knows its own data alone. A rule looks at two results beside each other, names both, and says which is the doubtful one;
-//! that one is then withheld with the reason, and never corrected. No rule looks at a whole surface or run. A rule must not fire again
-//! on what it has judged, so that an old record may be judged anew whenever it is shown.
+//! that one is then withheld with the reason, and never corrected. No rule looks at a whole surface or run.
 
 use record::{Control, Finding, Levels, Record, Severity, TlbLevel, Withheld};
 use stats::Order;
@@ -10,15 +9,6 @@ use stats::Order;
 use crate::findings::BUSY_PORTS_BELOW;
 use crate::translation::claimed;
 use crate::wording::measured;
-
-/// Takes back what cannot hold beside the rest of a record: first values, then statements.
-pub fn judge(record: &mut Record) {
-    let mut levels = std::mem::take(&mut record.levels);
-    values(record, &mut levels);
-    record.levels = levels;
-    statements(record);
-    crate::findings::name_steps(record);
-}
 
 /// A rule about levels of translation: the index of the doubtful one, and what it cannot hold beside.
 type Rule = fn(&Record, &[TlbLevel]) -> Option<(usize, String)>;
@@ -160,11 +150,9 @@ mod tests {
     fn withheld(change: impl Fn(&mut Record)) -> Vec<String> {
         let mut record = sound();
         change(&mut record);
-        judge(&mut record);
-        let once = record.clone();
-        judge(&mut record);
-        assert_eq!(record, once, "a rule fired on what it had judged");
-        once.levels.withheld.iter().map(|one| format!("{}: {}", one.what, one.because)).collect()
+        let mut levels = record.levels.clone();
+        values(&record, &mut levels);
+        levels.withheld.iter().map(|one| format!("{}: {}", one.what, one.because)).collect()
     }
 
     #[test]
@@ -237,14 +225,11 @@ mod tests {
             remedy: None,
             source: None,
         }];
-        judge(&mut record);
+        statements(&mut record);
         assert_eq!(record.findings[0].severity, Severity::Notice, "without a contradiction");
         record.cores.control = vec![control(2, 0.2), control(0, 0.6), control(1, 1.0)];
-        judge(&mut record);
-        let once = record.findings.clone();
-        judge(&mut record);
-        assert_eq!(record.findings, once, "a rule fired on what it had judged");
-        let taken = &once[0];
+        statements(&mut record);
+        let taken = &record.findings[0];
         assert_eq!(taken.severity, Severity::Inconclusive, "{taken:?}");
         assert_eq!(taken.evidence, ["withheld: as it was said", "measured"]);
         assert!(taken.text.ends_with("CPU 0 had 60 % of a core before it was paired"), "{taken:?}");

@@ -18,7 +18,6 @@ mod wording;
 pub use caches::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
-pub use judge::judge;
 pub use questions::answers;
 pub use socket_gate::{GoodMachine, socket_gate};
 pub use sockets::{node_latencies, socket_account};

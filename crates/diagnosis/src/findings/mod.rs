@@ -92,26 +92,6 @@ impl Details for Finding {
 pub(crate) fn name_steps(record: &mut Record) {
     for finding in &mut record.findings {
         finding.steps = steps(finding);
-        finding.area = finding.area.or_else(|| Some(earlier_area(&finding.id)));
-    }
-}
-
-/// What a finding is about that was written before findings said so.
-fn earlier_area(id: &str) -> Area {
-    let memory =
-        ["cache-sizes", "thp-off-cost", "huge-page-gain", "tlb-reach", "walk-cost", "loaded-latency"];
-    let noise = ["steal-high", "busy-machine", "busy-sibling", "thermal-throttle", "doubtful-conditions"];
-    match id {
-        "partial-run" => Area::Run,
-        "neighbours" | "give-back" | "unconverged-cells" => Area::Noise,
-        "memory-only-nodes" | "flat-distances" => Area::Memory,
-        _ if noise.contains(&id) => Area::Noise,
-        _ if memory.contains(&id) || id.starts_with("effective-") || id.starts_with("sockets-") => {
-            Area::Memory
-        }
-        _ if id.starts_with("flaws-") || id.contains("-paid-") => Area::Flaws,
-        _ if id.starts_with("clock-") => Area::Clocks,
-        _ => Area::Cores,
     }
 }
 

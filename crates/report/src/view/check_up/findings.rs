@@ -1,6 +1,6 @@
 //! The findings that no question says, in full, and what all of them make worth doing.
 
-use record::{Area, Finding, Record, Severity, Step};
+use record::{AnswerVerdict, Area, Finding, Record, Severity, Step};
 use stats::Order;
 
 use super::questions::{explains, facts, said_by};
@@ -66,7 +66,10 @@ pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
     let steps =
         |found: Vec<&Finding>| found.iter().flat_map(|one| &one.steps).map(|step| said(step, path)).collect();
     let (wrong, others): (Vec<_>, Vec<_>) = (steps(wrong), steps(others));
-    let mut next = naming::distinct(wrong.into_iter().chain(flaw_to_explain(record)).chain(others));
+    let is_noisy = record.answers.iter().any(|answer| answer.verdict == AnswerVerdict::Noisy);
+    let quiet = is_noisy.then(|| "Repeat when the machine is quiet: sidestep run --repeat 5".to_owned());
+    let all = wrong.into_iter().chain(flaw_to_explain(record)).chain(others).chain(quiet);
+    let mut next = naming::distinct(all);
     next.truncate(STEPS_MAX);
     next
 }

@@ -5,7 +5,6 @@ use record::{AnswerVerdict, Finding, QuestionAnswer, QuestionSample, Record, Sev
 use stats::Order;
 use stats::text::capital;
 
-use crate::figure::sockets::is_one_node;
 use crate::naming;
 use crate::number;
 use crate::page::{Block, Card, Cell, Section, Statement, Table, Tone};
@@ -13,36 +12,22 @@ use crate::page::{Block, Card, Cell, Section, Statement, Table, Tone};
 /// The source of what needs no other.
 pub(super) const METHOD: &str = "METHODOLOGY.md";
 
-/// Findings of a question, of this version and of earlier ones: beside an answer they are what it rests on, and not said again.
-const FOUND_FOR: [(&str, &str); 19] = [
+/// Findings of a question: beside an answer they are what it rests on, and not said again.
+const FOUND_FOR: [(&str, &str); 8] = [
     ("busy-machine", "noise"),
     ("busy-sibling", "noise"),
     ("steal-high", "noise"),
-    ("neighbours", "noise"),
-    ("doubtful-conditions", "noise"),
-    ("unconverged-cells", "noise"),
-    ("effective-l1", "L1"),
-    ("effective-l2", "L2"),
-    ("cache-sizes", "L2"),
-    ("effective-l3", "L3"),
     ("thp-off-cost", "huge pages"),
-    ("huge-page-gain", "huge pages"),
-    ("cpus-unequal", "CPUs"),
-    ("sockets-unequal", "CPUs"),
     ("hidden-siblings", "siblings"),
-    ("line-transfer-protocol", "wake-up"),
     ("wake-slow", "wake-up"),
     ("clock-counters", "clocks"),
     ("clock-slow", "clock read"),
 ];
 
-/// The answer that says what a finding says; of several nodes sockets are compared, for which there is no question.
+/// The answer that says what a finding says.
 pub(super) fn said_by<'r>(record: &'r Record, finding: &Finding) -> Option<&'r QuestionAnswer> {
     let (_, question) = FOUND_FOR.iter().find(|(id, _)| *id == finding.id)?;
-    if finding.id == "sockets-unequal" && !record.sockets.as_ref().is_some_and(is_one_node) {
-        return None;
-    }
-    record.answers.iter().find(|answer| answer.question.eq_ignore_ascii_case(question))
+    record.answers.iter().find(|answer| answer.question == *question)
 }
 
 /// Whether a finding explains its answer: one that leaves open what is answered explains nothing.
@@ -79,7 +64,7 @@ pub(super) fn tone(answer: &QuestionAnswer) -> (Tone, &'static str) {
 /// A question with its answer, what that rests on, and its samples of these names; `None` where it has no answer. `id` is the question's
 /// name with a hyphen for a space.
 pub(super) fn section(record: &Record, id: &'static str, of: &[&str]) -> Option<Section> {
-    let is_it = |answer: &&QuestionAnswer| answer.question.replace(' ', "-").eq_ignore_ascii_case(id);
+    let is_it = |answer: &&QuestionAnswer| answer.question.replace(' ', "-") == id;
     let answer = record.answers.iter().find(is_it)?;
     let rests_on = record.findings.iter().filter(|finding| {
         explains(finding, answer) && said_by(record, finding).is_some_and(|by| by.question == answer.question)
@@ -149,7 +134,7 @@ pub(super) fn legend(record: &Record) -> Option<Section> {
 pub(super) fn by_level(record: &Record) -> Option<Section> {
     let is_line = |one: &&record::LatencyCell| one.stride_bytes == Bytes(64) && one.ns.is_finite();
     let cells = record.memory.latency.iter().filter(|_| record.samples.is_empty()).filter(is_line);
-    let by_level = naming::grouped(cells.filter_map(|one| Some((one.level.as_deref()?, one))));
+    let by_level = naming::grouped(cells.map(|one| (one.level.as_deref().unwrap_or(number::UNKNOWN), one)));
     let span = |values: &[f64]| {
         let sorted = stats::sorted(values);
         let ends = sorted.first().zip(sorted.last()).map(|(low, high)| [*low, *high].into());

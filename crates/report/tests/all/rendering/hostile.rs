@@ -191,12 +191,11 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
 }
 
 /// Findings that have words of their own on the first screen.
-const IDS: [&str; 9] = [
+const IDS: [&str; 8] = [
     "thp-off-cost",
-    "effective-l3",
-    "cpus-unequal",
-    "neighbours",
-    "doubtful-conditions",
+    "busy-sibling",
+    "steal-high",
+    "clock-slow",
     "sockets-unequal",
     "clock-counters",
     "wake-slow",

@@ -194,19 +194,16 @@ fn step(purpose: &str, command: &str) -> Step {
 fn findings() -> Vec<Finding> {
     vec![
         Finding {
-            evidence: vec![
-                "latency leaves the L3 plateau between 2.9 MiB and 4.1 MiB, 3 mappings agree".to_owned(),
-                "the machine claims 32 MiB, shared by CPUs 0-1".to_owned(),
-            ],
-            mechanism: Some("other guests on the same L3 keep most of it (inference)".to_owned()),
-            prediction: Some("a partition of 1/8 of the cache would give 4 MiB".to_owned()),
-            remedy: Some("size working sets for 3 MiB; ask the provider for a dedicated host".to_owned()),
-            source: Some("method: METHODOLOGY.md, levels".to_owned()),
+            evidence: vec!["CPU 1: 73 % of the best port loop on this machine".to_owned()],
+            mechanism: Some("in a guest a sibling thread of the host may be busy (inference)".to_owned()),
+            prediction: Some("an undisturbed core: 100 %".to_owned()),
+            remedy: Some("repeat at a quiet time; ask the provider for a dedicated host".to_owned()),
+            source: Some("method: METHODOLOGY.md, control loops".to_owned()),
             ..finding(
-                Area::Memory,
-                "effective-l3",
+                Area::Noise,
+                "busy-sibling",
                 Severity::Warning,
-                "The L3 cache holds 3.4 MiB, not the 32 MiB this machine claims",
+                "1 CPU got only part of a core: execution ports were busy",
             )
         },
         Finding {
