@@ -28,7 +28,9 @@ pub(super) fn section(record: &Record) -> Option<Section> {
 /// Findings that share a cause, the most important first: what is about noise, memory, clocks or flaws each; others stand alone.
 fn cards(record: &Record) -> Vec<Vec<&Finding>> {
     let mut cards: Vec<Vec<&Finding>> = Vec::new();
-    for finding in ordered(record).into_iter().filter(|finding| said_by(record, finding).is_none()) {
+    // The chapter on sockets has its verdict.
+    let is_new = |finding: &&Finding| finding.id != "sockets-unequal" && said_by(record, finding).is_none();
+    for finding in ordered(record).into_iter().filter(is_new) {
         let shares_cause = !matches!(finding.area, None | Some(Area::Run | Area::Cores));
         let same = cards.iter_mut().find(|card| shares_cause && card[0].area == finding.area);
         match same {

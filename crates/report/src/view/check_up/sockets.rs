@@ -1,4 +1,4 @@
-//! Sockets and nodes of a check-up: in brief, and in the report the figures and what the page of measured sockets holds.
+//! Sockets and nodes of a check-up: the verdict, and in the report the figures and what the page of measured sockets holds.
 
 use models::interconnect::SocketAccount;
 use record::{Record, Sockets};
@@ -6,7 +6,6 @@ use stats::text::span;
 
 use crate::page::{Block, Placed, Section, Statement};
 use crate::view::measured_sockets;
-use crate::view::socket_account::gate_answer;
 use crate::view::socket_account::words;
 use crate::{figure, plan};
 
@@ -18,16 +17,10 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         let missing = Placed { name: "sockets", heading, drawn };
         return vec![Section::new("sockets", "").with(Block::Figure(Box::new(missing)))];
     };
-    // With one node there are no sockets to judge or to model: whether its CPUs are alike is a question of the check-up.
-    let is_one_node = figure::sockets::is_one_node(measured);
-    let account = account.filter(|_| !is_one_node);
-    if is_one_node && !record.plan.entries.is_empty() {
-        let is_row = |part: &Section| !["alike", "reasons"].contains(&part.id);
-        return measured_sockets::sections(measured, account).into_iter().filter(is_row).collect();
-    }
-    let answer = [measured_sockets::answer(measured)];
-    let verdict = Section::new("alike", "Are the CPUs alike, each in its own memory?")
-        .stating(answer.into_iter().chain(measured_sockets::because(measured)));
+    // With one node nothing is modelled.
+    let account = account.filter(|_| !figure::sockets::is_one_node(measured));
+    let is_shown = |part: &Section| is_judged(record, measured) || !["alike", "reasons"].contains(&part.id);
+    let tables = measured_sockets::sections(measured, account).into_iter().filter(is_shown);
     let by_distance = account.and_then(|_| figure::sockets::by_distance(measured, &record.machine));
     let by_distance = by_distance.map(|by| {
         Statement::plain(format!("Measured latencies by the distance that ACPI SLIT gives: {by}."))
@@ -38,18 +31,24 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         .flat_map(|account| [words::why(account)].into_iter().chain(words::details(account)));
     let why = Section::new("why", "Why, by one model of all CPUs").list(why);
     let more = [distances.filled(), why.filled()].into_iter().flatten();
-    [verdict].into_iter().chain(measured_sockets::sections(measured, account)).chain(more).collect()
+    tables.chain(more).collect()
 }
 
-/// Whether sockets are alike, and what memory of other nodes costs; `None` where there is nothing to compare.
+/// Whether there are sockets to compare: with one node a check-up asks whether CPUs are alike, and does not say it again.
+fn is_judged(record: &Record, sockets: &Sockets) -> bool {
+    let is_one_node = figure::sockets::is_one_node(sockets) && sockets.machine_nodes.len() < 2;
+    record.plan.entries.is_empty() || (sockets.subjects.len() > 1 && !is_one_node)
+}
+
+/// Whether sockets are alike, why, and what memory of other nodes costs; `None` where there is nothing to compare.
 pub(super) fn in_brief(record: &Record) -> Option<Section> {
-    let sockets = record.sockets.as_ref().filter(|sockets| !sockets.latency.is_empty())?;
-    let verdict =
-        [measured_sockets::answer(sockets)].into_iter().chain(sockets.gate.as_ref().map(gate_answer));
+    let sockets = record.sockets.as_ref()?;
+    let said = [measured_sockets::answer(sockets)].into_iter().chain(measured_sockets::because(sockets));
     let nodes = near_and_far(sockets).map(|text| ("nodes", text));
-    let is_compared = sockets.subjects.len() > 1
-        && (record.plan.entries.is_empty() || !figure::sockets::is_one_node(sockets));
-    Section::new("sockets-in-brief", "Sockets").stating(verdict.filter(|_| is_compared)).facts(nodes).filled()
+    Section::new("sockets-in-brief", "Sockets")
+        .stating(said.filter(|_| is_judged(record, sockets)))
+        .facts(nodes)
+        .filled()
 }
 
 /// `own memory 102 to 138 ns, other nodes 120 to 146 ns`; none with one node.
