@@ -33,9 +33,9 @@ pub(crate) fn caches(record: &Record) -> Vec<Level> {
         size_bytes: cache.size.map(|size| Bytes(size.bytes as u64)),
         size_interval: cache.size.map(|size| size.interval),
         ns: cache.ns,
+        ..Level::default()
     });
-    let memory =
-        memory.map(|ns| Level { name: MEMORY.to_owned(), size_bytes: None, size_interval: None, ns });
+    let memory = memory.map(|ns| Level { name: MEMORY.to_owned(), ns, ..Level::default() });
     caches.chain(memory).collect()
 }
 

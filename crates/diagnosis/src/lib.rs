@@ -1,4 +1,4 @@
-//! Findings from records: levels, TLB reach, inequality, doubt. A record in, judgement out.
+//! Answers and findings from records. A record in, judgement out.
 //!
 //! What a user comes for is answered by the questions, and by nothing else: levels name the rows of the surface, findings say what no
 //! question does, or explain it. A verdict needs an interval: where the data cannot tell, the finding says `inconclusive`.

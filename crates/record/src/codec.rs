@@ -316,6 +316,7 @@ mod tests {
             size_bytes: None,
             size_interval: Some(interval),
             ns,
+            ..Level::default()
         });
         record.push_raw(RawSeries {
             name: "a\u{0}\u{202e}\"".to_owned(),

@@ -1,7 +1,10 @@
 //! Levels that name the rows of the measured surface, and those of address translation.
 
+use std::collections::BTreeMap;
+
 use machine::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stats::Interval;
 
 /// Levels of caches and of address translation: derived by `diagnosis`, stored for readers of the record.
@@ -20,6 +23,9 @@ pub struct Levels {
     /// What was found and is not to be believed beside another row, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
+    /// What earlier versions said beside them, kept as it is.
+    #[serde(flatten)]
+    pub earlier: BTreeMap<String, Value>,
 }
 
 /// A value that is left out, with the reason.
@@ -35,7 +41,7 @@ pub struct Withheld {
 }
 
 /// One level as the surface shows it, by which its rows are named; what a cache does is among the answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// `L1`, `L2`, `L3`, `memory`.
@@ -46,6 +52,9 @@ pub struct Level {
     pub size_interval: Option<Interval>,
     /// Latency on its plateau in nanoseconds.
     pub ns: f64,
+    /// What earlier versions said of it, kept as it is.
+    #[serde(flatten)]
+    pub earlier: BTreeMap<String, Value>,
 }
 
 /// One TLB level as measured by its reach.

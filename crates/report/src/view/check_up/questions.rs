@@ -7,7 +7,7 @@ use stats::text::capital;
 
 use crate::naming;
 use crate::number;
-use crate::page::{Block, Card, Cell, Section, Statement, Table, Tone};
+use crate::page::{Cell, Section, Statement, Table, Tone};
 
 /// The source of what needs no other.
 pub(super) const METHOD: &str = "METHODOLOGY.md";
@@ -70,8 +70,8 @@ pub(super) fn section(record: &Record, id: &'static str, of: &[&str]) -> Option<
         explains(finding, answer) && said_by(record, finding).is_some_and(|by| by.question == answer.question)
     });
     let statement = Statement::new(tone(answer).0, &answer.sentence);
-    let card = Card { statement, facts: rests_on.flat_map(facts).collect() };
-    let section = Section::new(id, capital(&answer.question)).with(Block::Card(card));
+    let section =
+        Section::new(id, capital(&answer.question)).stating([statement]).facts(rests_on.flat_map(facts));
     let samples = samples(record, id, of);
     Some(if samples.rows.is_empty() { section } else { section.table(samples) })
 }

@@ -263,6 +263,7 @@ fn levels() -> Levels {
         size_bytes: size.map(|(bytes, _)| Bytes(bytes)),
         size_interval: size.map(|(_, ends)| Interval::from(ends)),
         ns,
+        ..Level::default()
     };
     Levels {
         caches: vec![
@@ -291,7 +292,7 @@ fn levels() -> Levels {
         ],
         walk_ns: Some(13.4),
         walk_interval: Some(around(13.4, 0.08)),
-        withheld: Vec::new(),
+        ..Levels::default()
     }
 }
 
