@@ -50,11 +50,8 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         return Ok(Outcome::Done);
     }
     let mut record = record::decode(&bytes).with_context(cannot_use)?;
-    // The file stays as it is; what is shown of it must hold together by what is known today.
-    diagnosis::judge(&mut record);
-    if record.answers.is_empty() {
-        record.answers = diagnosis::answers(&record);
-    }
+    // The file stays as it is; what is said of its rows is what is known today.
+    diagnosis::diagnose(&mut record);
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?

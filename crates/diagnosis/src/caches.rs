@@ -1,153 +1,108 @@
-//! Caches and memory as the surface shows them, beside what the machine claims, and which level served a cell.
+//! The levels that the surface shows: the names of its rows, and which of them served a cell. What a cache or memory does is said by the
+//! questions.
 
-use std::collections::BTreeSet;
+use machine::{Bytes, CpuId};
+use record::{ChaseOrder, LatencyCell, Level, Levels, Record};
 
-use machine::Bytes;
-use record::{ChaseOrder, Conditions, LatencyCell, Level, Levels, Record, Scope, Withheld};
-use stats::Interval;
-
-use crate::memory::{self, MemorySeen, same_kind};
-use crate::surface::{Columns, LINE_BYTES, Point, is_latency, sane};
+use crate::surface::{Columns, LARGEST_BASE_PAGE_BYTES, LINE_BYTES, Point, is_latency};
 use crate::surface::{EDGE_RATIO, LEVEL_RATIO, MEMORY_BEYOND, SLOWEST_CACHE_NS, Size, plateaus, rest, size};
-use crate::wording::rounded;
 
-/// Cells this near to the plateau, as a ratio, make up its latency.
+/// Cells of larger strides this near to the plateau, as a ratio, are of it.
 const PLATEAU_RATIO: f64 = 1.12;
 
-/// The loop that only reads, as `kernels` names it.
-const READ: &str = "read";
+/// The name of memory among levels.
+const MEMORY: &str = "memory";
 
-/// The levels, nearest first, none if the surface does not show any; and what was looked for and not found, with the
-/// reason. Memory is the last level, if a block reached it.
-pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
-    let mut withheld = Vec::new();
-    let Some(columns) = Columns::of(&record.memory) else { return (Vec::new(), withheld) };
+/// The levels, nearest first, none if the surface does not show any. Memory is the last one, if a block reached it.
+pub(crate) fn caches(record: &Record) -> Vec<Level> {
+    let Some(columns) = Columns::of(&record.memory) else { return Vec::new() };
     let mut plateaus = plateaus(&columns);
     let claims = claims(record, &columns);
-    let beyond_caches = if reaches_memory(&plateaus, &claims, &columns) { plateaus.pop() } else { None };
-    let Some(last_ns) = plateaus.last().copied() else { return (Vec::new(), withheld) };
-    let largest_claim = claims.iter().map(|claim| claim.1).max();
-    let mut memory = memory::reached(record, &columns, last_ns, largest_claim);
-    if let Some(plateau) = beyond_caches {
-        memory = memory.or_else(|| memory::resting(&columns, last_ns).filter(|seen| seen.is_near(plateau)));
+    let resting = if reaches_memory(&plateaus, &claims, &columns) { plateaus.pop() } else { None };
+    let Some(last_ns) = plateaus.last().copied() else { return Vec::new() };
+    let memory = memory_ns(record, &columns, last_ns, &claims).or(resting);
+    let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory]);
+    let mut found: Vec<SeenCache> = Vec::new();
+    for (here, next) in plateaus.iter().zip(next_ns) {
+        let nearer = found.iter().filter_map(|cache| cache.size).map(|size| size.bytes).fold(0.0, f64::max);
+        found.push(SeenCache::new(&columns, *here, next, nearer));
     }
-    let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory.as_ref().map(|seen| seen.ns)]);
-    let reached = memory.as_ref().and_then(MemorySeen::block_bytes).map(|block| block as f64);
-    let found: Vec<SeenCache> = plateaus
-        .iter()
-        .zip(next_ns)
-        .map(|(here, next)| SeenCache::new(&columns, *here, next, reached))
-        .collect();
-    let numbers = numbers(&found, &claims);
-    let mut levels: Vec<Level> = Vec::new();
-    for (found, number) in found.iter().zip(&numbers) {
-        let mut level = latency(&columns, found.ns);
-        level.name = format!("L{number}");
-        level.size_bytes = found.size.map(|size| Bytes(size.bytes as u64));
-        level.size_interval = found.size.map(|size| size.interval);
-        level.claimed_bytes = claims.iter().find(|claim| claim.0 == *number).map(|claim| claim.1);
-        withheld.extend(found.doubtful_size(&level.name));
-        levels.push(level);
-    }
-    withheld.extend(unresolved(&claims, &numbers));
-    if memory.is_none() {
-        withheld.extend(memory::not_believed(record, &columns).map(|seen| Withheld {
-            what: "latency of memory".to_owned(),
-            value: Some(seen.words()),
-            because: "for all that is known a cache may hold that block".to_owned(),
-        }));
-    }
-    levels.extend(memory.as_ref().map(MemorySeen::level));
-    for (index, level) in levels.iter_mut().enumerate() {
-        let blocks = served(&found, index, memory.as_ref());
-        match blocks.and_then(|blocks| read_bandwidth(record, &columns, blocks)) {
-            Some((rate, interval)) => {
-                level.read_bytes_per_s = Some(rate);
-                level.read_interval = Some(interval);
-            }
-            None if record.memory.bandwidth.iter().any(|point| point.kernel == READ) => {
-                withheld.push(without_rate(&level.name));
-            }
-            None => {}
-        }
-    }
-    (levels, withheld)
-}
-
-fn without_rate(name: &str) -> Withheld {
-    Withheld {
-        what: format!("read rate of {name}"),
-        value: None,
-        because: format!("no block that was read comes from {name} for certain"),
-    }
+    let names = numbers(&found, &claims).into_iter().map(|number| format!("L{number}"));
+    let caches = found.iter().zip(names).map(|(cache, name)| Level {
+        name,
+        size_bytes: cache.size.map(|size| Bytes(size.bytes as u64)),
+        size_interval: cache.size.map(|size| size.interval),
+        ns: cache.ns,
+        ..Level::default()
+    });
+    let memory = memory.map(|ns| Level { name: MEMORY.to_owned(), ns, ..Level::default() });
+    caches.chain(memory).collect()
 }
 
 /// A cache as the surface shows it, still without a name.
 struct SeenCache {
     ns: f64,
+    /// Where it ends, unless another level may lie between it and the next, or a nearer one holds as much.
     size: Option<Size>,
-    /// Smallest and largest block that rest at its latency: the level surely serves those.
+    /// Smallest and largest block that rest at its latency.
     rest: Option<[f64; 2]>,
-    /// A size between two levels that lie too far apart for one edge.
-    doubtful: Option<Size>,
-    /// The largest block, of any stride, that has its latency: what is left where no block of lines rests.
-    largest: Option<f64>,
+    /// Where it ends, as far as that is known: its size, the last block that rests, or the last of its latency.
+    end: Option<f64>,
 }
 
 impl SeenCache {
-    fn new(columns: &Columns, ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
+    fn new(columns: &Columns, plateau_ns: f64, next_ns: Option<f64>, nearer_bytes: f64) -> Self {
         let line = columns.line();
-        let rest = rest(line, ns);
-        let size = next_ns.and_then(|next_ns| size(line, ns, next_ns, reached));
-        let is_wide = |size: &Size| !size.is_one_edge(line, ns);
-        let largest = span(columns, ns).map(|[_, largest]| largest);
-        Self { ns, size: size.filter(|size| !is_wide(size)), rest, doubtful: size.filter(is_wide), largest }
-    }
-
-    /// Where the level ends, as far as that is known: its size, the last block that rests, or the last of its latency.
-    fn end(&self) -> Option<f64> {
-        self.size.map(|size| size.bytes).or(self.rest.map(|[_, end]| end)).or(self.largest)
-    }
-
-    /// The size that is not believed.
-    fn doubtful_size(&self, name: &str) -> Option<Withheld> {
-        let (size, [_, end]) = (self.doubtful?, self.rest?);
-        Some(Withheld {
-            what: format!("size of {name}"),
-            value: Some(rounded(size.bytes).to_string()),
-            because: format!(
-                "latency leaves {name} at {} and is half-way to the next level only there: another level may lie between",
-                rounded(end)
-            ),
-        })
+        let cells = cells_of(columns, plateau_ns);
+        let values: Vec<f64> = cells.iter().map(|cell| cell.ns).collect();
+        let rest = rest(line, plateau_ns);
+        let size = next_ns.and_then(|next_ns| size(line, plateau_ns, next_ns));
+        let size = size.filter(|size| size.bytes > nearer_bytes);
+        let largest = cells.iter().map(|cell| cell.block_bytes).max().map(|block| block as f64);
+        let end = size.map(|size| size.bytes).or(rest.map(|[_, end]| end)).or(largest);
+        Self { ns: stats::median(&values).unwrap_or(plateau_ns), size, rest, end }
     }
 }
 
-/// Claimed caches that have no plateau of their own; of the largest a finding tells.
-fn unresolved(claims: &[(u8, Bytes)], numbers: &[u8]) -> Vec<Withheld> {
-    let largest = claims.iter().map(|claim| claim.0).max();
-    let missing = claims.iter().filter(|claim| !numbers.contains(&claim.0) && Some(claim.0) != largest);
-    missing
-        .map(|(number, claimed)| Withheld {
-            what: format!("L{number}"),
-            value: None,
-            because: format!("no block rests at a latency of its own; {claimed} is claimed"),
-        })
-        .collect()
-}
-
-/// The blocks, above the first number and up to the second, that surely come from the level at `index`; memory is behind the
-/// last cache.
-fn served(found: &[SeenCache], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
-    let before = index.checked_sub(1).and_then(|before| found.get(before));
-    let beyond = before.and_then(|before| before.size).map(|size| size.surely_beyond());
-    let Some(here) = found.get(index) else {
-        let reached = memory?.block_bytes().map(|block| block as f64 - 1.0);
-        return Some([beyond.or(reached)?, f64::INFINITY]);
+/// The time of a read of memory: of the question, of random chases, of a single chain, of the idle chase before loading, the first whose
+/// largest block no cache holds.
+fn memory_ns(record: &Record, columns: &Columns, last_ns: f64, claims: &[(u8, Bytes)]) -> Option<f64> {
+    let memory = &record.memory;
+    let kind = |cpu: CpuId| record.machine.topology.cpu(cpu).map(|cpu| cpu.core_kind);
+    let is_alike = |cpu: CpuId| kind(cpu) == kind(columns.cpu);
+    let asked = record.samples.iter().filter(|sample| sample.question == MEMORY && is_alike(sample.cpu));
+    let times: Vec<f64> = asked.clone().map(|sample| sample.value).collect();
+    let asked = asked.filter_map(|sample| sample.block_bytes).max();
+    let chases =
+        memory.orders.iter().filter(|chase| chase.order == ChaseOrder::Random && is_alike(chase.cpu));
+    let chase = chases.max_by_key(|chase| (chase.page_bytes.0 > LARGEST_BASE_PAGE_BYTES, chase.block_bytes));
+    let chain = memory
+        .parallel
+        .iter()
+        .filter(|chase| chase.chains == 1 && is_alike(chase.cpu))
+        .max_by_key(|chase| chase.block_bytes);
+    let idle = memory
+        .loaded
+        .iter()
+        .filter(|chase| chase.loading.is_empty() && is_alike(chase.cpu))
+        .max_by_key(|chase| chase.block_bytes);
+    let sources = [
+        stats::median(&times).map(|ns| (asked, ns)),
+        chase.map(|chase| (Some(chase.block_bytes), chase.ns)),
+        chain.map(|chase| (Some(chase.block_bytes), chase.ns_per_load)),
+        idle.map(|chase| (chase.block_bytes, chase.ns)),
+    ];
+    let claim = claims.iter().map(|claim| claim.1.0 as f64).reduce(f64::max);
+    let is_beyond = |&(block, ns): &(Option<Bytes>, f64)| {
+        let held = size(columns.line(), last_ns, ns).map(|size| size.bytes).or(claim);
+        is_latency(ns)
+            && ns >= LEVEL_RATIO * last_ns
+            && match (block, held) {
+                (Some(block), Some(held)) => block.0 as f64 >= MEMORY_BEYOND * held,
+                _ => ns > SLOWEST_CACHE_NS,
+            }
     };
-    let above = here.size.map(|size| size.surely_inside()).or(here.rest.map(|[_, end]| end))?;
-    let below = if index == 0 { Some(0.0) } else { beyond.or(here.rest.map(|[first, _]| first - 1.0)) };
-    Some([below?, above])
+    sources.into_iter().flatten().find(is_beyond).map(|(_, ns)| ns)
 }
 
 /// Claimed size by level number, nearest first.
@@ -167,18 +122,12 @@ fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], columns: &Columns) -> b
     let claimed = claims.iter().map(|claim| claim.1.0 as f64).reduce(f64::max);
     let is_beyond = |block: f64| claimed.is_some_and(|claimed| block >= MEMORY_BEYOND * claimed);
     if found.len() == 1 {
-        return span(columns, *slowest).is_some_and(|[smallest, _]| is_beyond(smallest));
+        let smallest = cells_of(columns, *slowest).iter().map(|cell| cell.block_bytes).min();
+        return smallest.is_some_and(|smallest| is_beyond(smallest as f64));
     }
     let rests_beyond = rest(columns.line(), *slowest).is_some_and(|[_, end]| is_beyond(end));
     let more_than_claimed = !claims.is_empty() && found.len() > claims.len();
     rests_beyond || more_than_claimed || *slowest > SLOWEST_CACHE_NS
-}
-
-/// Smallest and largest block of the cells of a plateau.
-fn span(columns: &Columns, plateau_ns: f64) -> Option<[f64; 2]> {
-    let blocks = cells_of(columns, plateau_ns).into_iter().map(|cell| cell.block_bytes);
-    let blocks: BTreeSet<u64> = blocks.collect();
-    Some([*blocks.first()?, *blocks.last()?].map(|block| block as f64))
 }
 
 /// Level numbers of the caches found. Without claims, or with as many, they count up; where fewer are found than claimed
@@ -192,9 +141,8 @@ fn numbers(found: &[SeenCache], claims: &[(u8, Bytes)]) -> Vec<u8> {
     let mut next = 0;
     for (index, level) in found.iter().enumerate() {
         let last = claims.len() - (found.len() - index);
-        let distance = |claim: &(u8, Bytes)| {
-            level.end().map_or(0.0, |end| (claim.1.0 as f64 / end.max(1.0)).log2().abs())
-        };
+        let distance =
+            |claim: &(u8, Bytes)| level.end.map_or(0.0, |end| (claim.1.0 as f64 / end.max(1.0)).log2().abs());
         let nearest = (next..=last).min_by(|a, b| distance(&claims[*a]).total_cmp(&distance(&claims[*b])));
         let mut chosen = nearest.unwrap_or(next);
         while chosen > next && level.rest.is_some_and(|[_, end]| end <= claims[chosen - 1].1.0 as f64) {
@@ -206,108 +154,15 @@ fn numbers(found: &[SeenCache], claims: &[(u8, Bytes)]) -> Vec<u8> {
     numbers
 }
 
-/// Sizes of a level in each page size that was measured, for two or more of them: scattered base pages collide in a
-/// cache that contiguous huge pages fill evenly, so programs without huge pages get less of it. `reached` as in [`size`].
-pub(crate) fn sizes_by_page(
-    record: &Record,
-    here_ns: f64,
-    next_ns: f64,
-    reached: f64,
-) -> Vec<(Bytes, Bytes, Interval)> {
-    let pages: BTreeSet<Bytes> = record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
-    let found: Vec<(Bytes, Bytes, Interval)> = pages
-        .into_iter()
-        .filter_map(|page| {
-            let columns = Columns::of_pages(&record.memory, |of_cell| of_cell == page.0)?;
-            let size = size(columns.line(), here_ns, next_ns, Some(reached))?;
-            Some((page, Bytes(size.bytes as u64), size.interval))
-        })
-        .collect();
-    if found.len() > 1 { found } else { Vec::new() }
-}
-
 /// The cells of a plateau: of the column of lines, which alone is measured in every page size. Larger strides, in base pages
 /// only, would add their TLB misses. They stand in where the column of lines passes through a level that is too small to rest at.
-fn cells_of(columns: &Columns, plateau: f64) -> Vec<&Point> {
-    let is_near = |point: &Point, ns: f64, ratio: f64| point.ns < ns * ratio && point.ns > ns / ratio;
-    let line: Vec<&Point> =
-        columns.line().iter().filter(|point| is_near(point, plateau, EDGE_RATIO)).collect();
-    if line.len() < 2 {
-        let all = columns.by_stride.values().flatten();
-        return all.filter(|point| is_near(point, plateau, PLATEAU_RATIO)).collect();
+fn cells_of(columns: &Columns, plateau_ns: f64) -> Vec<&Point> {
+    let is_near = |point: &&Point, ratio: f64| point.ns < plateau_ns * ratio && point.ns > plateau_ns / ratio;
+    let line: Vec<&Point> = columns.line().iter().filter(|point| is_near(point, EDGE_RATIO)).collect();
+    if line.len() > 1 {
+        return line;
     }
-    let values: Vec<f64> = line.iter().map(|point| point.ns).collect();
-    let middle = stats::median(&values).unwrap_or(plateau);
-    let core: Vec<&Point> =
-        line.iter().copied().filter(|point| is_near(point, middle, PLATEAU_RATIO)).collect();
-    if core.is_empty() { line } else { core }
-}
-
-/// Latency of a plateau over its cells, the level still without name and size.
-fn latency(columns: &Columns, plateau: f64) -> Level {
-    let cells = cells_of(columns, plateau);
-    let values: Vec<f64> = cells.iter().map(|cell| cell.ns).collect();
-    let cycles: Vec<f64> = cells.iter().filter_map(|cell| cell.core_cycles).collect();
-    let ns = stats::median(&values).unwrap_or(plateau);
-    // The wider of the scatter over cells and the typical interval inside a cell.
-    let across =
-        stats::quantile_interval(&stats::sorted(&values), 0.5).unwrap_or(Interval { low: ns, high: ns });
-    let widths: Vec<f64> = cells.iter().map(|cell| cell.interval.half_width()).collect();
-    let half = stats::median(&widths).unwrap_or(0.0);
-    Level {
-        name: String::new(),
-        size_bytes: None,
-        size_interval: None,
-        claimed_bytes: None,
-        ns,
-        ns_interval: across.hull(&Interval { low: ns - half, high: ns + half }),
-        core_cycles: stats::median(&cycles),
-        read_bytes_per_s: None,
-        read_interval: None,
-        conditions: conditions(columns, &cells),
-    }
-}
-
-/// What the cells of a plateau were measured in.
-fn conditions(columns: &Columns, cells: &[&Point]) -> Option<Conditions> {
-    let blocks = cells.iter().map(|cell| Bytes(cell.block_bytes));
-    Some(Conditions {
-        block_bytes: Some([blocks.clone().min()?, blocks.max()?]),
-        page_bytes: columns.page_bytes.clone(),
-        order: ChaseOrder::Random,
-    })
-}
-
-/// Best read bandwidth of one CPU of the surface's kind at the block nearest to the middle of a level, in octaves; for memory the largest block.
-fn read_bandwidth(record: &Record, columns: &Columns, [below, above]: [f64; 2]) -> Option<(f64, Interval)> {
-    let inside = |block: f64| block > below && block <= above;
-    // L1 has no lower bound: half of it is its middle. Memory has no upper one: the more the better.
-    let target = match (below > 0.0, above.is_finite()) {
-        (true, true) => (below * above).sqrt(),
-        (false, true) => above / 2.0,
-        _ => f64::MAX,
-    };
-    let distance = |block: u64| (target / block as f64).log2().abs();
-    let points: Vec<_> = record
-        .memory
-        .bandwidth
-        .iter()
-        .filter(|point| {
-            point.scope == Scope::Cpu
-                && point.cpus.iter().all(|cpu| same_kind(record, cpu, columns.cpu))
-                && point.kernel == READ
-                && point.block_bytes.0 > 0
-                && inside(point.block_bytes.0 as f64)
-                && point.bytes_per_s.is_finite()
-                && point.bytes_per_s > 0.0
-        })
-        .collect();
-    let nearest = points.iter().map(|point| distance(point.block_bytes.0)).min_by(f64::total_cmp)?;
-    points
-        .into_iter()
-        .filter(|point| distance(point.block_bytes.0) <= nearest)
-        .max_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
-        .map(|point| (point.bytes_per_s, sane(point.spread.interval, point.bytes_per_s)))
+    columns.by_stride.values().flatten().filter(|point| is_near(point, PLATEAU_RATIO)).collect()
 }
 
 /// Lines that fill at most this share of the last cache cannot be served from memory: its index is hashed, so strides do
@@ -330,8 +185,8 @@ pub fn classify<'a>(cell: &LatencyCell, levels: &'a Levels) -> Option<&'a str> {
         .iter()
         .filter(|level| is_latency(level.ns))
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    if nearest.size_bytes.is_none()
-        && let [.., last_cache, memory] = levels.caches.as_slice()
+    if let [.., last_cache, memory] = levels.caches.as_slice()
+        && memory.name == MEMORY
         && std::ptr::eq(nearest, memory)
         && let Some(size) = last_cache.size_interval
     {
@@ -340,7 +195,7 @@ pub fn classify<'a>(cell: &LatencyCell, levels: &'a Levels) -> Option<&'a str> {
             return Some(&last_cache.name);
         }
     }
-    let slowest = levels.caches.last().filter(|slowest| slowest.name != crate::memory::MEMORY);
+    let slowest = levels.caches.last().filter(|slowest| slowest.name != MEMORY);
     let ratio = if cell.stride_bytes.0 <= LINE_BYTES { BEYOND_RATIO } else { BEYOND_RATIO_TRANSLATED };
     let is_beyond = slowest.is_some_and(|slowest| cell.ns > ratio * slowest.ns);
     (!is_beyond).then_some(&nearest.name)

@@ -1,14 +1,13 @@
-//! Findings from records: levels, TLB reach, inequality, doubt. A record in, judgement out.
+//! Answers and findings from records. A record in, judgement out.
 //!
-//! Levels come from the measured surface alone; what the machine claims stands beside them. A verdict needs an interval:
-//! where the data cannot tell, the finding says `inconclusive`.
+//! What a user comes for is answered by the questions, and by nothing else: levels name the rows of the surface, findings say what no
+//! question does, or explain it. A verdict needs an interval: where the data cannot tell, the finding says `inconclusive`.
 #![forbid(unsafe_code)]
 
 mod caches;
 mod clock_remedies;
 mod findings;
 mod judge;
-mod memory;
 mod questions;
 mod socket_gate;
 mod sockets;
@@ -19,17 +18,15 @@ mod wording;
 pub use caches::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
-pub use judge::judge;
 pub use questions::answers;
 pub use socket_gate::{GoodMachine, socket_gate};
 pub use sockets::{node_latencies, socket_account};
 
 use record::{Levels, Record};
 
-/// The effective hierarchy of a record, without what cannot hold beside the rest.
+/// The levels of a record: those that name the rows of its surface, and those of translation without what cannot hold beside the rest.
 pub fn levels(record: &Record) -> Levels {
-    let (caches, withheld) = caches::caches(record);
-    let mut levels = Levels { caches, withheld, ..Levels::default() };
+    let mut levels = Levels { caches: caches::caches(record), ..Levels::default() };
     translation::describe(record, &mut levels);
     judge::values(record, &mut levels);
     levels

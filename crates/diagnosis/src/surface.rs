@@ -10,9 +10,9 @@
 //! move apart (an L3 counts lines, an L2 without hashed index counts sets), so all columns up to 1 KiB vote. The heaviest
 //! run takes its neighbours in, so that a TLB miss (a third to a half on top of an L2 hit) makes no level of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use machine::{Bytes, CpuId};
+use machine::CpuId;
 use record::{ChaseOrder, LatencyCell, Memory, Quality};
 use stats::{Interval, Order};
 
@@ -28,7 +28,6 @@ pub(crate) struct Point {
     pub(crate) block_bytes: u64,
     pub(crate) ns: f64,
     pub(crate) interval: Interval,
-    pub(crate) core_cycles: Option<f64>,
     pub(crate) quality: Quality,
 }
 
@@ -37,8 +36,6 @@ pub(crate) struct Point {
 pub(crate) struct Columns {
     pub(crate) cpu: CpuId,
     pub(crate) by_stride: BTreeMap<u64, Vec<Point>>,
-    /// The page sizes measured, ascending.
-    pub(crate) page_bytes: Vec<Bytes>,
 }
 
 /// Shortest latency that is believed: a load takes a cycle at least, and no clock reaches 20 GHz.
@@ -52,16 +49,8 @@ pub(crate) fn is_latency(ns: f64) -> bool {
 impl Columns {
     /// The columns of a record; `None` without a usable cell at a stride of a line or more.
     pub(crate) fn of(memory: &Memory) -> Option<Self> {
-        Self::of_pages(memory, |_| true)
-    }
-
-    /// The columns from cells of some page sizes only.
-    pub(crate) fn of_pages(memory: &Memory, is_meant: impl Fn(u64) -> bool) -> Option<Self> {
         let usable = |cell: &&LatencyCell| {
-            is_latency(cell.ns)
-                && cell.stride_bytes.0 >= LINE_BYTES
-                && cell.block_bytes.0 > 0
-                && is_meant(cell.page_bytes.0)
+            is_latency(cell.ns) && cell.stride_bytes.0 >= LINE_BYTES && cell.block_bytes.0 > 0
         };
         let mut counts = BTreeMap::<CpuId, usize>::new();
         for cell in memory.latency.iter().filter(usable) {
@@ -84,7 +73,6 @@ impl Columns {
                     block_bytes: cell.block_bytes.0,
                     ns: cell.ns,
                     interval: sane(cell.spread.interval, cell.ns),
-                    core_cycles: cell.core_cycles.filter(|cycles| cycles.is_finite() && *cycles > 0.0),
                     quality: cell.spread.quality,
                 },
             );
@@ -95,7 +83,6 @@ impl Columns {
             if order.cpu == *cpu
                 && order.order == ChaseOrder::Random
                 && huge(order.page_bytes.0)
-                && is_meant(order.page_bytes.0)
                 && order.block_bytes.0 > 0
                 && is_latency(order.ns)
             {
@@ -104,7 +91,6 @@ impl Columns {
                     block_bytes: order.block_bytes.0,
                     ns: order.ns,
                     interval,
-                    core_cycles: None,
                     quality: order.spread.quality,
                 };
                 offer(LINE_BYTES, point);
@@ -112,14 +98,7 @@ impl Columns {
         }
         let by_stride =
             fastest.into_iter().map(|(stride, column)| (stride, column.into_values().collect())).collect();
-        let pages: BTreeSet<Bytes> = memory
-            .latency
-            .iter()
-            .filter(usable)
-            .filter(|cell| cell.cpu == *cpu)
-            .map(|cell| cell.page_bytes)
-            .collect();
-        Some(Self { cpu: *cpu, by_stride, page_bytes: pages.into_iter().collect() })
+        Some(Self { cpu: *cpu, by_stride })
     }
 
     /// The column of whole lines; where it is missing, that of the smallest stride.
@@ -144,7 +123,7 @@ pub(crate) const DISAGREES_BEYOND: f64 = 1.3;
 
 /// Rise of latency with block size, in octaves per octave, below which a curve rests. Between two levels it is 1 to 3;
 /// page walks alone make 0.1 to 0.3 in memory.
-pub(crate) const REST_SLOPE: f64 = 0.3;
+const REST_SLOPE: f64 = 0.3;
 
 /// Neighbours nearer than this ratio rest however near their blocks are: the noise of one cell.
 const REST_RATIO: f64 = 1.08;
@@ -176,7 +155,7 @@ const FITS_BELOW: f64 = 0.5;
 
 /// One edge is at most this wide: from the last block that rests to the middle of the rise. Measured edges span a factor of
 /// 1.5 to 2.7, the widest of a second level that base pages fill unevenly.
-pub(crate) const WIDEST_EDGE: f64 = 4.0;
+const WIDEST_EDGE: f64 = 4.0;
 
 /// A jump from below this to above its complement is complete: nothing inside it tells where the size lies.
 const COMPLETE_JUMP: f64 = 0.15;
@@ -269,28 +248,11 @@ pub(crate) struct Size {
     pub(crate) interval: Interval,
 }
 
-impl Size {
-    /// False if the level of latency `here` is left so much earlier that another one may lie between.
-    pub(crate) fn is_one_edge(&self, line: &[Point], here: f64) -> bool {
-        rest(line, here).is_none_or(|[_, end]| self.bytes <= WIDEST_EDGE * end)
-    }
-
-    /// Blocks up to this come from the level: its lower bound, or half of the size where the bound is far below.
-    pub(crate) fn surely_inside(&self) -> f64 {
-        self.interval.low.max(self.bytes / MEMORY_BEYOND)
-    }
-
-    /// Blocks above this come from the next level: the upper bound, or twice the size where the bound is far above.
-    pub(crate) fn surely_beyond(&self) -> f64 {
-        self.interval.high.min(self.bytes * MEMORY_BEYOND)
-    }
-}
-
 /// Capacity of the level of latency `here`: between the last block of the line column that fits and the first that does
 /// not. The split is where fewest blocks contradict it, so that one disturbed cell does not move it. The bounds are the
-/// nearest blocks that decide: those in several states, or with the threshold inside their interval, tell nothing.
-/// `reached` is a block known to come from beyond all caches.
-pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -> Option<Size> {
+/// nearest blocks that decide: those in several states, or with the threshold inside their interval, tell nothing. None where no block
+/// decides, and where the level is left so much earlier that another one may lie between.
+pub(crate) fn size(line: &[Point], here: f64, next: f64) -> Option<Size> {
     let share = |ns: f64| (ns - here) / (next - here);
     let progress = |point: &Point| share(point.ns);
     let fits: Vec<bool> = line.iter().map(|point| progress(point) < FITS_BELOW).collect();
@@ -308,10 +270,7 @@ pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -
     let surely_left = |point: &&Point| steady(point) && share(point.interval.low) >= FITS_BELOW;
     let block = |point: &Point| point.block_bytes as f64;
     let low = line[..split].iter().rfind(surely_fits).unwrap_or(&line[0]);
-    let largest = block(line.last()?);
-    let high =
-        line[split..].iter().find(surely_left).map_or_else(|| reached.unwrap_or(0.0).max(largest), block);
-    let interval = Interval { low: block(low), high };
+    let interval = Interval { low: block(low), high: block(line[split..].iter().find(surely_left)?) };
     let (before, after) = (progress(last), progress(first));
     let complete = before < COMPLETE_JUMP && after > 1.0 - COMPLETE_JUMP;
     let bytes = if complete || after <= before {
@@ -320,5 +279,6 @@ pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -
         let share = ((FITS_BELOW - before) / (after - before)).clamp(0.0, 1.0);
         block(last) * (block(first) / block(last)).powf(share)
     };
-    Some(Size { bytes, interval })
+    let is_one_edge = rest(line, here).is_none_or(|[_, end]| bytes <= WIDEST_EDGE * end);
+    is_one_edge.then_some(Size { bytes, interval })
 }

@@ -1,4 +1,4 @@
-//! Address translation: TLB reach, walk cost, the gain of huge pages.
+//! Address translation: TLB reach and walk cost.
 //!
 //! The curve is the paired difference of spread and packed chains against the number of pages, so the cost of the caches
 //! has cancelled already. A TLB boundary is a step that is large, certain and lasting, and that a second pass repeats.
@@ -9,7 +9,6 @@ use machine::{CpuId, TlbKind};
 use record::{Levels, Record, TlbLevel, WalkPoint};
 use stats::Interval;
 
-use crate::questions::huge_page_gain;
 use crate::surface::{LARGEST_BASE_PAGE_BYTES, sane};
 
 /// Smallest step that is a boundary: half the cheapest second-level TLB hit known (about 4 cycles at 4 GHz).
@@ -68,7 +67,7 @@ struct Boundary {
     miss_interval: Interval,
 }
 
-/// Fills in TLB levels, the cost of a walk and the gain of huge pages.
+/// Fills in TLB levels and the cost of a walk.
 pub(crate) fn describe(record: &Record, levels: &mut Levels) {
     let passes = passes(record);
     if let Some(first) = passes.first() {
@@ -87,10 +86,6 @@ pub(crate) fn describe(record: &Record, levels: &mut Levels) {
                 levels.walk_interval = Some(interval);
             }
         }
-    }
-    if let Some((_, gain, interval)) = huge_page_gain(record) {
-        levels.huge_page_gain = Some(gain);
-        levels.huge_page_interval = Some(interval);
     }
 }
 

@@ -315,13 +315,8 @@ mod tests {
             name: "L1".to_owned(),
             size_bytes: None,
             size_interval: Some(interval),
-            claimed_bytes: None,
             ns,
-            ns_interval: interval,
-            core_cycles: optional,
-            read_bytes_per_s: None,
-            read_interval: None,
-            conditions: None,
+            ..Level::default()
         });
         record.push_raw(RawSeries {
             name: "a\u{0}\u{202e}\"".to_owned(),

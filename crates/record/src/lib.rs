@@ -60,7 +60,7 @@ pub use fleet_source::decode_for_rows;
 pub use guard_check::*;
 pub use history::*;
 pub use json::{JsonError, json_values, outermost_fields, own_document};
-pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
+pub use levels::{Level, Levels, TlbLevel, Withheld};
 pub use measurement::*;
 pub use memory::*;
 pub use place::*;

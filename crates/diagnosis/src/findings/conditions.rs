@@ -1,7 +1,6 @@
 //! The machine around the measurement: contradicting descriptions, limits, nodes, waking, loaded memory.
 
-use machine::Bytes;
-use record::{Area, ChaseOrder, Conditions, Finding, Record, Severity};
+use record::{Area, Finding, Record, Severity};
 
 use super::{Details, finding};
 use crate::surface::{is_latency, sane};
@@ -145,26 +144,16 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
         slowest.sleeper, slowest.idle_us
     );
     let whom = format!("CPU {}", slowest.sleeper);
-    let limit = SLOW_WAKE_NS / MICRO;
     // The interval decides: two runs of one machine that agree must not get two verdicts.
-    let (severity, text) = if interval.low > limit {
+    let (severity, text) = if interval.low > SLOW_WAKE_NS / MICRO {
         (Severity::Warning, format!("{whom} wakes slowly after {idle} of idling: {within}"))
-    } else if interval.high > limit {
-        let text = format!(
-            "whether {whom} wakes slowly after {idle} of idling: undetermined: {within}, {interval:.1} around {limit:.0} µs"
-        );
-        (Severity::Inconclusive, text)
     } else {
         (Severity::Good, format!("idle CPUs wake: {within}, after {idle} of idling at worst"))
     };
     let mut verdict = finding(Area::Cores, "wake-slow", severity, text).showing([evidence]);
-    match severity {
-        Severity::Warning => {
-            let (mechanism, remedy) = why_slow(record, slowest.ns);
-            (verdict.mechanism, verdict.remedy) = (Some(mechanism), Some(remedy.to_owned()));
-        }
-        Severity::Inconclusive => verdict.remedy = Some("sidestep run --full, on a quiet machine".to_owned()),
-        _ => {}
+    if severity == Severity::Warning {
+        let (mechanism, remedy) = why_slow(record, slowest.ns);
+        (verdict.mechanism, verdict.remedy) = (Some(mechanism), Some(remedy.to_owned()));
     }
     found.push(verdict);
 }
@@ -202,15 +191,6 @@ fn why_slow(record: &Record, ns: f64) -> (String, &'static str) {
     (mechanism, awake)
 }
 
-/// What the chase of a loaded latency went through.
-fn chased(block: Option<Bytes>, page: Option<Bytes>) -> Conditions {
-    Conditions {
-        block_bytes: block.map(|block| [block, block]),
-        page_bytes: page.into_iter().collect(),
-        order: ChaseOrder::Random,
-    }
-}
-
 fn loaded(record: &Record, found: &mut Vec<Finding>) {
     let usable = record.memory.loaded.iter().filter(|point| is_latency(point.ns));
     let (idle, busy): (Vec<_>, Vec<_>) = usable.partition(|point| point.loading.is_empty());
@@ -231,9 +211,9 @@ fn loaded(record: &Record, found: &mut Vec<Finding>) {
         finding(Area::Memory, "loaded-latency", Severity::Notice, text)
             .showing([
                 format!(
-                    "idle {}, {}",
+                    "idle {}, random order in a block of {}",
                     measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns"),
-                    chased(idle.block_bytes, idle.page_bytes)
+                    idle.block_bytes.map_or_else(|| "unknown size".to_owned(), |block| block.to_string())
                 ),
                 format!(
                     "{} streaming {:.1} GB/s: {}",

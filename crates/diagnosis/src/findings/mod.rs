@@ -1,4 +1,5 @@
-//! Findings: what a record says about its machine, most important first.
+//! Findings: what a record says about its machine beside its answers, most important first. What a question says is said there alone; a
+//! finding of the same thing is what the question rests on, and what explains it.
 
 mod answers;
 mod claims;
@@ -6,15 +7,11 @@ mod clocks;
 mod conditions;
 mod disturbance;
 mod flaws;
-mod inequality;
 mod pages;
 mod sharing;
-mod sizes;
 mod sockets;
 
-pub(crate) use disturbance::surface_is_doubtful;
 pub(crate) use sharing::BUSY_PORTS_BELOW;
-pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
 
 use record::{Area, Finding, Record, Severity, Step};
 use stats::Order;
@@ -24,14 +21,12 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 11] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 9] = [
         answers::judge,
         disturbance::judge,
         flaws::judge,
-        sizes::judge,
         sharing::judge,
         claims::judge,
-        inequality::judge,
         sockets::judge,
         pages::judge,
         clocks::judge,
@@ -97,26 +92,6 @@ impl Details for Finding {
 pub(crate) fn name_steps(record: &mut Record) {
     for finding in &mut record.findings {
         finding.steps = steps(finding);
-        finding.area = finding.area.or_else(|| Some(earlier_area(&finding.id)));
-    }
-}
-
-/// What a finding is about that was written before findings said so.
-fn earlier_area(id: &str) -> Area {
-    let memory =
-        ["cache-sizes", "thp-off-cost", "huge-page-gain", "tlb-reach", "walk-cost", "loaded-latency"];
-    let noise = ["steal-high", "busy-machine", "busy-sibling", "thermal-throttle", "doubtful-conditions"];
-    match id {
-        "partial-run" => Area::Run,
-        "neighbours" | "give-back" | "unconverged-cells" => Area::Noise,
-        "memory-only-nodes" | "flat-distances" => Area::Memory,
-        _ if noise.contains(&id) => Area::Noise,
-        _ if memory.contains(&id) || id.starts_with("effective-") || id.starts_with("sockets-") => {
-            Area::Memory
-        }
-        _ if id.starts_with("flaws-") || id.contains("-paid-") => Area::Flaws,
-        _ if id.starts_with("clock-") => Area::Clocks,
-        _ => Area::Cores,
     }
 }
 
@@ -124,7 +99,6 @@ fn steps(finding: &Finding) -> Vec<Step> {
     let step =
         |purpose: &str, command: &str| Step { purpose: purpose.to_owned(), command: command.to_owned() };
     let longer = |what: &str, command: &str| step(&format!("Measure {what} for longer"), command);
-    let memory = || longer("memory", "sidestep run --only memory --full");
     let is_open = finding.severity == Severity::Inconclusive;
     let named = match finding.id.as_str() {
         // A CPU that computes wrong is to be seen again, taken out of use, and reported.
@@ -135,14 +109,10 @@ fn steps(finding: &Finding) -> Vec<Step> {
             let without = remedy.map(|(purpose, command)| step(purpose, command));
             return [Some(again), without, Some(report)].into_iter().flatten().collect();
         }
-        "thp-off-cost" | "huge-page-gain" => {
-            step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program")
-        }
-        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
+        "thp-off-cost" => step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program"),
+        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" => {
             step("Repeat when the machine is quiet", "sidestep run --repeat 5")
         }
-        "cpus-unequal" if is_open => longer("CPUs", "sidestep run --only memory --budget 5m"),
-        "cpus-unequal" => step("Find the best CPUs for a program", "sidestep place -- ./program"),
         "hidden-siblings" if !is_open => {
             step("Place threads by what CPUs share", "sidestep place -- ./program")
         }
@@ -151,8 +121,7 @@ fn steps(finding: &Finding) -> Vec<Step> {
         "sockets-unequal" => step("Explain the sockets", "sidestep sockets explain RECORD"),
         "clock-counters" => step("See counters, faults and fixes", "sidestep clock check"),
         "clock-slow" => step("Compare clock sources, as root", "sidestep ab --toggle clocksource"),
-        "unconverged-cells" | "cache-sizes" | "tlb-reach" => memory(),
-        id if id.starts_with("effective-") && is_open => memory(),
+        "tlb-reach" => longer("memory", "sidestep run --only memory --full"),
         _ => return Vec::new(),
     };
     vec![named]

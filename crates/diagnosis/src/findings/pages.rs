@@ -1,4 +1,4 @@
-//! Pages: what huge pages would gain, TLB reach against the claim, the cost of a walk.
+//! Pages: huge pages that programs do not get, TLB reach against the claim, the cost of a walk.
 
 use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
 use stats::Interval;
@@ -17,44 +17,29 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     walks(record, found);
 }
 
+/// What is lost where programs get no huge pages and would gain by them; the gain itself is an answer.
 fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     let enabled = record.machine.environment.transparent_huge_pages.enabled.as_deref();
-    let Some((block, gain, interval)) = huge_page_gain(record) else { return };
-    let written = percent_within(gain, interval);
-    let certain = interval.low > MATTERS;
-    let (id, severity, text) = match enabled {
-        Some(setting @ ("never" | "madvise")) if certain => {
-            let text = format!(
-                "transparent huge pages are set to {setting}: random access in {block} pays {written}"
-            );
-            ("thp-off-cost", Severity::Warning, text)
-        }
-        _ if certain => {
-            let text =
-                format!("random access in {block} is slower by {written} in base pages than in huge pages");
-            ("huge-page-gain", Severity::Notice, text)
-        }
-        _ => {
-            let text = format!("base pages cost random access in {block} {written}");
-            ("huge-page-gain", Severity::Good, text)
-        }
+    let Some(setting @ ("never" | "madvise")) = enabled else { return };
+    let Some((block, gain, interval)) = huge_page_gain(record).filter(|gain| gain.2.low > MATTERS) else {
+        return;
     };
+    let written = percent_within(gain, interval);
+    let text =
+        format!("transparent huge pages are set to {setting}: random access in {block} pays {written}");
     let samples = record.samples.iter().filter(|sample| sample.question == "huge-pages");
-    let mut verdict = finding(Area::Memory, id, severity, text).showing([
+    let mut cost = finding(Area::Memory, "thp-off-cost", Severity::Warning, text).showing([
         format!("pairs of adjacent windows on {} pairs of fresh mappings", samples.count()),
-        format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
+        format!("transparent huge pages: {setting}"),
     ]);
-    if certain {
-        verdict.mechanism = Some(translation_mechanism(record, &mut verdict.evidence));
-        verdict.remedy = Some(match enabled {
-            Some("always") => "nothing to do: programs get huge pages where they can".to_owned(),
-            Some("madvise") => "madvise(MADV_HUGEPAGE) in the program, or as root: echo always > \
-                                /sys/kernel/mm/transparent_hugepage/enabled"
-                .to_owned(),
-            _ => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
-        });
-    }
-    found.push(verdict);
+    cost.mechanism = Some(translation_mechanism(record, &mut cost.evidence));
+    found.push(cost.fixed_by(match setting {
+        "madvise" => {
+            "madvise(MADV_HUGEPAGE) in the program, or as root: echo always > \
+             /sys/kernel/mm/transparent_hugepage/enabled"
+        }
+        _ => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+    }));
 }
 
 /// Page walks as the cause: an inference unless paired chains price the walk, which then is evidence.

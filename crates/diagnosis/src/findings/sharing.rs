@@ -1,9 +1,9 @@
-//! Which CPUs share a core, whatever the topology says; and what a line costs to move.
+//! Which CPUs share a core, whatever the topology says.
 
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{Area, Finding, LineTransfer, PairSlowdown, Record, Severity};
+use record::{Area, Finding, PairSlowdown, Record, Severity};
 use stats::Interval;
 
 use super::{Details, finding};
@@ -22,9 +22,6 @@ const FEWEST_OVERLAPPED: usize = 5;
 /// Below this share of the best port loop, something else runs on the core.
 pub(crate) const BUSY_PORTS_BELOW: f64 = 0.8;
 
-/// Half-way between one trip of a line and two.
-const TWO_TRIPS_ABOVE: f64 = 1.5;
-
 /// Pairs named one by one.
 pub(super) const MOST_NAMED: usize = 8;
 
@@ -32,7 +29,6 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     hidden_siblings(record, found);
     front_ends(record, found);
     busy_sibling(record, found);
-    protocols(record, found);
 }
 
 pub(super) fn usable(pair: &PairSlowdown) -> bool {
@@ -186,39 +182,4 @@ fn who_uses_ports(record: &Record, cpus: &[CpuId]) -> &'static str {
         "no CPU here has an SMT sibling, so it is other programs on the same CPUs, an emulator, or a hypervisor that \
          does not show itself (inference)"
     }
-}
-
-/// The two protocols of a bounced line, as published numbers differ by a factor of two for want of this.
-fn protocols(record: &Record, found: &mut Vec<Finding>) {
-    let of = |protocol: &str| -> Vec<&LineTransfer> {
-        let is_usable = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
-        record.cores.line_transfer.iter().filter(is_usable).collect()
-    };
-    let typical = |hops: &[&LineTransfer]| {
-        let middle = stats::median(&hops.iter().map(|hop| hop.ns).collect::<Vec<_>>())?;
-        let nearest = hops.iter().min_by(|a, b| (a.ns - middle).abs().total_cmp(&(b.ns - middle).abs()))?;
-        Some((nearest.ns, sane(nearest.spread.interval, nearest.ns)))
-    };
-    let (swap, message) = (of("compare_and_swap"), of("read_then_write"));
-    let (Some(swap), Some(message)) = (typical(&swap), typical(&message)) else { return };
-    let text = format!(
-        "a line moves between CPUs in {:.0} ns by compare-and-swap and in {:.0} ns by read-then-write",
-        swap.0, message.0
-    );
-    let mut note = finding(Area::Cores, "line-transfer-protocol", Severity::Notice, text).showing([
-        format!("compare-and-swap {}, one way, typical pair", measured(swap.0, swap.1, "ns")),
-        format!("read-then-write {}, one way, typical pair", measured(message.0, message.1, "ns")),
-    ]);
-    if message.1.low > TWO_TRIPS_ABOVE * swap.1.high {
-        note.mechanism = Some(
-            "a spinning compare-and-swap asks for ownership at once; a message is first read shared, then upgraded: two trips"
-                .to_owned(),
-        );
-        note.prediction = Some("read-then-write takes about twice as long".to_owned());
-    } else if message.1.high < TWO_TRIPS_ABOVE * swap.1.low {
-        note.mechanism = Some(
-            "read-then-write shows no second trip, as an upgrade from shared to owned would be; why is unknown".to_owned(),
-        );
-    }
-    found.push(note);
 }

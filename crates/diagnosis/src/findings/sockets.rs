@@ -1,5 +1,8 @@
 //! Whether sockets are alike in their own memory, what likely keeps one back, and whether firmware's distances are what was measured.
 
+use std::collections::BTreeSet;
+
+use machine::NodeId;
 use models::interconnect::{Matrix, SocketAccount, Verdict, contrast};
 use record::{Area, Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
 
@@ -12,7 +15,8 @@ use crate::wording::count;
 const EXPLAIN: &str = "sidestep sockets explain RECORD";
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
-    let Some(sockets) = record.sockets.as_ref().filter(|sockets| sockets.subjects.len() > 1) else { return };
+    // With one node there is nothing to compare; whether its CPUs are alike is a question.
+    let Some(sockets) = record.sockets.as_ref().filter(|sockets| has_several_nodes(sockets)) else { return };
     let account = socket_account(sockets, Some(&record.machine));
     found.push(alike(sockets, &account));
     let Some((measured, inference)) = socket_matrix(sockets).zip(account.inference) else { return };
@@ -39,6 +43,11 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
                 .fixed_by("sidestep sockets firmware compares all sources"),
         );
     }
+}
+
+fn has_several_nodes(sockets: &Sockets) -> bool {
+    let nodes: BTreeSet<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
+    sockets.subjects.len() > 1 && nodes.len().max(sockets.machine_nodes.len()) > 1
 }
 
 fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {

@@ -3,12 +3,11 @@
 use diagnosis::diagnose;
 use machine::{Bytes, CoreKind, CpuId, Hertz, Node, NodeId};
 use record::{
-    ClockCheck, ClockRead, ClockVerdict, Control, Finding, KernelClocks, LineTransfer, PairSlowdown, Quality,
-    Record, Scope, Severity, SocketVerdict, Sockets, StreamResult, SubjectEquality, WakePoint,
+    ClockCheck, ClockRead, ClockVerdict, Control, Finding, KernelClocks, PairSlowdown, Record, Severity,
+    WakePoint,
 };
-use stats::Random;
 
-use crate::simulation::{cell, machine_with, spread};
+use crate::simulation::{machine_with, spread};
 
 /// Diagnoses and returns the finding, if there is one.
 fn judged(mut record: Record, id: &str) -> Option<Finding> {
@@ -24,109 +23,6 @@ fn check(record: Record, id: &str, severity: Severity, words: &str) {
     if severity == Severity::Warning {
         assert!(found.mechanism.is_some() || found.remedy.is_some(), "{found:?}");
     }
-}
-
-fn stream(rates: &[f64], half: f64) -> Record {
-    let mut record = Record { machine: machine_with(rates.len() as u32, &[]), ..Record::default() };
-    for (id, rate) in (0..).zip(rates) {
-        record.memory.stream.push(StreamResult {
-            scope: Scope::Cpu,
-            cpu: Some(CpuId(id)),
-            node: None,
-            cpus: [CpuId(id)].into_iter().collect(),
-            kernel: "triad".to_owned(),
-            isa: "avx2".to_owned(),
-            store: "plain".to_owned(),
-            block_bytes: Bytes(1 << 30),
-            bytes_per_s: rate * 1.0e9,
-            bus_bytes_per_s: rate * 4.0e9 / 3.0,
-            spread: spread(rate * 1.0e9, half * 1.0e9),
-        });
-    }
-    record
-}
-
-#[test]
-fn cpus_that_stream_differently_are_named_with_what_they_have_in_common() {
-    // The sockets of the X6440 note: two of four are 16 % slower.
-    let mut record = stream(&[3.6, 4.3, 4.3, 4.3, 4.3, 3.6], 0.02);
-    for id in [0, 5] {
-        record.machine.topology.cpus[id].package = 3;
-    }
-    let found = judged(record, "cpus-unequal").expect("a finding");
-    assert_eq!(found.severity, Severity::Warning);
-    assert!(found.text.contains("CPUs 0,5 stream 16 % slower than the other 4"), "{}", found.text);
-    assert!(found.mechanism.is_some_and(|text| text.contains("package 3")));
-}
-
-#[test]
-fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
-    check(stream(&[11.5, 11.6, 11.55, 11.5], 0.1), "cpus-unequal", Severity::Good, "stream alike");
-    check(
-        stream(&[11.5, 10.2, 12.1, 11.0], 1.5),
-        "cpus-unequal",
-        Severity::Inconclusive,
-        "the widest interval reaches ±15 %",
-    );
-    check(
-        stream(&[11.5, 9.9], 0.2),
-        "cpus-unequal",
-        Severity::Warning,
-        "CPU 1 streams 14 % slower than the other CPU",
-    );
-    check(
-        stream(&[9.0, 9.1, 12.0, 9.0], 0.2),
-        "cpus-unequal",
-        Severity::Warning,
-        "CPU 2 streams 33 % faster",
-    );
-    assert_eq!(judged(stream(&[11.5], 0.1), "cpus-unequal"), None);
-}
-
-#[test]
-fn two_cpus_whose_intervals_overlap_or_that_differ_as_much_from_themselves_are_not_unequal() {
-    // Once seen: 27.1-32.2 and 30.9-36.3 GB/s, p = 3 %, while the sockets of the same record were inconclusive.
-    check(stream(&[33.6, 29.65], 2.6), "cpus-unequal", Severity::Inconclusive, "CPUs differ by 13 %");
-    let mut unsteady = stream(&[33.6, 29.65], 0.5);
-    unsteady.sockets = Some(Sockets {
-        equality: vec![SubjectEquality {
-            quantity: "triad".to_owned(),
-            verdict: SocketVerdict::Inconclusive,
-            aa_half_width: 0.14,
-            rounds: 20,
-            rows: Vec::new(),
-        }],
-        ..Sockets::default()
-    });
-    check(unsteady, "cpus-unequal", Severity::Inconclusive, "differs from itself by up to 14 %");
-}
-
-#[test]
-fn what_has_no_single_value_or_is_a_guests_state_is_no_inequality() {
-    // Once seen of two equal CPUs of a guest in a check-up of 20 s: 30.1 and 38.4 GB/s, each in several states.
-    let mut unstable = stream(&[38.4, 30.1], 3.5);
-    unstable.memory.stream.iter_mut().for_each(|result| result.spread.quality = Quality::Unstable);
-    check(unstable, "cpus-unequal", Severity::Inconclusive, "not every CPU has a single value");
-    let mut guest = stream(&[11.5, 9.9], 0.2);
-    guest.machine.identity.hypervisor = Some("KVM".to_owned());
-    check(guest, "cpus-unequal", Severity::Inconclusive, "equal ones of a guest by up to 17 % in one run");
-    let mut guest = stream(&[11.5, 8.0], 0.2);
-    guest.machine.identity.hypervisor = Some("KVM".to_owned());
-    check(guest, "cpus-unequal", Severity::Warning, "CPU 1 streams 30 % slower");
-}
-
-#[test]
-fn equal_cpus_seldom_raise_an_alarm_however_many_there_are() {
-    let mut random = Random::new(41);
-    let alarms = (0..200)
-        .filter(|_| {
-            // Standard error 2 %, so a single uncorrected look at 64 CPUs would nearly always find one.
-            let rates: Vec<f64> = (0..64).map(|_| 11.5 * (1.0 + 0.02 * random.normal())).collect();
-            judged(stream(&rates, 11.5 * 0.02 * 1.96), "cpus-unequal")
-                .is_some_and(|f| f.severity == Severity::Warning)
-        })
-        .count();
-    assert!(alarms <= 18, "{alarms} of 200");
 }
 
 fn pair(resource: &str, slowdown: f64, half: f64) -> Record {
@@ -352,8 +248,8 @@ fn waking_is_reported_by_its_median_and_its_ninetieth_percentile() {
     near.spread = spread(50_400.0, 3_000.0);
     record.cores.wake = vec![near];
     let found = judged(record, "wake-slow").expect("a finding");
-    assert_eq!(found.severity, Severity::Inconclusive, "its interval holds the limit");
-    assert!(found.text.contains("CPU 1 wakes slowly after 3.16 ms of idling: undetermined"), "{found:?}");
+    assert_eq!(found.severity, Severity::Good, "its interval holds the limit");
+    assert!(found.text.ends_with("after 3.16 ms of idling at worst"), "{found:?}");
 }
 
 #[test]
@@ -390,21 +286,13 @@ fn no_remedy_names_a_command_that_does_not_exist() {
 
 #[test]
 fn conditions_of_the_run_are_judged() {
-    for (share, severity, words) in [
-        (0.08, Severity::Warning, "doubtful"),
-        (0.005, Severity::Notice, "a little"),
-        (0.000_68, Severity::Good, "took next to no CPU time: 0.07 %"),
-        (0.0, Severity::Good, "took no CPU time"),
-    ] {
+    let stolen = |share: f64| {
         let mut record = Record::default();
-        record.machine.identity.hypervisor = Some("kvm".to_owned());
         record.guards.steal_share = Some(share);
-        check(record.clone(), "steal-high", severity, words);
-        // One number in the sentence and in its evidence.
-        let found = judged(record, "steal-high").expect("a guest");
-        let number = found.evidence[0].split(' ').nth(1).expect("steal NUMBER %").to_owned();
-        assert!(share == 0.0 || found.text.contains(&number), "{found:?}");
-    }
+        record
+    };
+    check(stolen(0.08), "steal-high", Severity::Warning, "doubtful: 8.00 % of CPU time");
+    assert_eq!(judged(stolen(0.005), "steal-high"), None, "the answer on noise says it");
     for (fastest, severity) in
         [(3.5e9, Severity::Warning), (3.1e9, Severity::Notice), (3.01e9, Severity::Good)]
     {
@@ -415,36 +303,11 @@ fn conditions_of_the_run_are_judged() {
         record.machine.topology.cpus[1].core_kind = CoreKind::Efficiency;
         assert_eq!(judged(record, "frequency-unstable"), None, "two kinds of core have two clocks");
     }
-    let mut record = Record { partial: Some("interrupted".to_owned()), ..Record::default() };
-    record.guards.doubts = vec!["the load rose".to_owned()];
+    let mut record = Record::default();
     record.guards.throttle_events = Some(3);
     (record.guards.windows, record.guards.windows_dropped) = (1000, 300);
-    check(record.clone(), "partial-run", Severity::Inconclusive, "stopped early");
-    check(
-        record.clone(),
-        "doubtful-conditions",
-        Severity::Inconclusive,
-        "measurement conditions are doubtful: ",
-    );
     check(record.clone(), "thermal-throttle", Severity::Warning, "heat");
     check(record, "busy-machine", Severity::Warning, "busy");
-}
-
-#[test]
-fn cells_without_a_value_make_the_surface_doubtful() {
-    for (quality, marked, severity) in [
-        (Quality::Unstable, 30, Severity::Inconclusive),
-        (Quality::Wide, 15, Severity::Notice),
-        (Quality::Wide, 5, Severity::Good),
-    ] {
-        let mut record = Record::default();
-        for index in 0..100 {
-            let mut made = cell(f64::from(4096 * (index + 1)), 64.0, 4096, 1.3);
-            made.spread.quality = if index < marked { quality } else { Quality::Converged };
-            record.memory.latency.push(made);
-        }
-        check(record, "unconverged-cells", severity, "surface");
-    }
 }
 
 #[test]
@@ -472,30 +335,6 @@ fn cores_limits_nodes_and_waking_are_judged() {
         let point = WakePoint { waker, sleeper, idle_us: 1.0e5, ns, p90_ns: ns, spread: spread(ns, 100.0) };
         record.cores.wake = vec![point];
         check(record.clone(), "wake-slow", severity, "µs");
-    }
-    for (protocol, ns) in [("compare_and_swap", 55.0), ("read_then_write", 120.0)] {
-        let hop = LineTransfer {
-            a: CpuId(0),
-            b: CpuId(1),
-            protocol: protocol.to_owned(),
-            ns,
-            spread: spread(ns, 2.0),
-        };
-        record.cores.line_transfer.push(hop);
-    }
-    check(record.clone(), "line-transfer-protocol", Severity::Notice, "55 ns");
-    let of_protocol = |record: &Record| {
-        let found = judged(record.clone(), "line-transfer-protocol").expect("a finding");
-        (found.mechanism.unwrap_or_default(), found.prediction)
-    };
-    assert!(of_protocol(&record).0.contains("two trips") && of_protocol(&record).1.is_some());
-    for (ns, said) in [(55.0, "no second trip"), (82.0, "")] {
-        let mut other = record.clone();
-        other.cores.line_transfer[1].ns = ns;
-        other.cores.line_transfer[1].spread = spread(ns, 2.0);
-        let (mechanism, prediction) = of_protocol(&other);
-        assert!(mechanism.contains(said) && mechanism.is_empty() == said.is_empty(), "{ns}: {mechanism}");
-        assert_eq!(prediction, None, "{ns}: nothing is expected that the numbers refute");
     }
     record.cores.control.push(Control {
         cpu: CpuId(0),

@@ -100,12 +100,14 @@ fn bandwidth_panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<Li
     };
     let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
     let title = format!("{} ({})", capital(at_work(scope)), naming::cpus(cpus));
-    // The sizes of the levels that were found.
-    let levels = record.levels.caches.iter().filter(|_| scope == Scope::Cpu);
-    let marks = levels.filter_map(|level| {
-        let size = level.size_bytes?;
-        Some(Mark { x: size.0 as f64, label: format!("{} {}", level.name, number::size(size)) })
-    });
+    // Where caches end on the surface; of the last one what is answered, if it is.
+    let answered = record.answers.iter().find(|answer| answer.question == "L3" && answer.unit == "bytes");
+    let answered = answered.and_then(|answer| Some(("L3", Bytes(answer.value? as u64))));
+    let levels = record.levels.caches.iter().filter(|level| answered.is_none() || level.name != "L3");
+    let levels = levels.filter_map(|level| Some((level.name.as_str(), level.size_bytes?)));
+    let marks = levels.chain(answered).filter(|_| scope == Scope::Cpu);
+    let marks =
+        marks.map(|(name, size)| Mark { x: size.0 as f64, label: format!("{name} {}", number::size(size)) });
     Some(LinePanel { marks: marks.collect(), ..LinePanel::new(title, series) })
 }
 

@@ -280,13 +280,6 @@ impl Cell {
         Self::within(format!("{} {ends}", text::column(value)), value, interval)
     }
 
-    /// The same in little room: the wider side of the interval stands for both.
-    pub(crate) fn with_margin(value: f64, interval: impl Into<Option<Interval>>) -> Self {
-        let interval = interval.into();
-        let margin = interval.map_or_else(String::new, |ends| text::plus_minus(value, ends));
-        Self::within(format!("{} {margin}", text::column(value)), value, interval)
-    }
-
     /// A duration in the unit that fits.
     pub(crate) fn duration(ns: f64) -> Self {
         Self::shown(text::duration_ns(ns), ns)

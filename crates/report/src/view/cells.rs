@@ -30,7 +30,9 @@ pub(super) fn lines(transfers: &[LineTransfer]) -> Table {
         .word("CPUs", |pair| format!("{} and {}", pair.a, pair.b))
         .word("by", |pair| naming::words(&pair.protocol))
         .number(("one way", "ns"), |pair| measured(pair.ns, &pair.spread))
-        .legend("Half of a round trip.")
+        .legend(
+            "Half of a round trip. Compare and swap asks for the line at once; a line that is read, then written, is often two trips.",
+        )
 }
 
 /// What a chain of loads takes while other CPUs stream, in the memory of a node where one was chosen.

@@ -1,11 +1,12 @@
-//! The check-up: its questions at a glance, the levels of memory, what to do; behind it all that was measured, in chapters, with figures
-//! where a page can show them.
+//! The check-up: its questions at a glance, what to do; behind it each question with what belongs to it, then the findings that none
+//! says, in chapters, with figures where a page can show them.
 
 mod conditions;
 mod cores;
 mod findings;
 mod glance;
 mod memory;
+mod questions;
 mod sockets;
 
 use models::interconnect::SocketAccount;
@@ -22,14 +23,14 @@ const fn chapter(id: &'static str, title: &'static str) -> Chapter {
     Chapter { id, title, is_folded: false }
 }
 
-const FINDINGS: Chapter = chapter("findings", "Findings");
-const CONDITIONS: Chapter = chapter("conditions", "Measurement conditions");
-const MACHINE: Chapter = chapter("machine", "Machine");
-const FLAWS: Chapter = chapter("flaws", "Flaws");
-const MEMORY: Chapter = chapter("levels", "Memory");
-const SOCKETS: Chapter = chapter("sockets", "Sockets and nodes");
+const NOISE: Chapter = chapter("noise", "Noise");
+const MEMORY: Chapter = chapter("memory", "Caches and memory");
 const CORES: Chapter = chapter("cores", "Cores");
+const SOCKETS: Chapter = chapter("sockets", "Sockets and nodes");
 const CLOCKS: Chapter = chapter("clocks", "Clocks");
+const FINDINGS: Chapter = chapter("findings", "Findings");
+const FLAWS: Chapter = chapter("flaws", "Flaws");
+const MACHINE: Chapter = chapter("machine", "Machine");
 const PLAN: Chapter = Chapter { is_folded: true, ..chapter("plan", "Plan") };
 const DATA: Chapter = chapter("data", "Data");
 
@@ -59,10 +60,7 @@ pub fn check_up_page(record: &Record, path: Option<&str>, account: Option<&Socke
         subject,
         answer,
         status,
-        sections: memory::levels(record)
-            .into_iter()
-            .chain(chapters(record, path, account).filter(is_kept))
-            .collect(),
+        sections: chapters(record, path, account).filter(is_kept).collect(),
         next: findings::next(record, path.unwrap_or("RECORD")),
         more: path.map(|path| format!("sidestep show --long {path}")),
         about: vec![conditions::run(record)],
@@ -78,15 +76,15 @@ fn chapters<'a>(
 ) -> impl Iterator<Item = Section> {
     let source = (record, account);
     let in_full = [
-        (&FINDINGS, findings_and_method(record)),
-        (&CONDITIONS, vec![conditions::conditions(record)]),
-        (&MACHINE, machine(record)),
-        (&FLAWS, flaws(record)),
+        (&NOISE, noise(record)),
         (&MEMORY, memory(source)),
+        (&CORES, cores(source)),
         (&SOCKETS, sockets::in_brief(record).into_iter().collect()),
         (&SOCKETS, sockets::sections(record, account).into_iter().map(Section::of_report).collect()),
-        (&CORES, cores(source)),
         (&CLOCKS, clocks(source)),
+        (&FINDINGS, findings_and_method(record)),
+        (&FLAWS, flaws(record)),
+        (&MACHINE, machine(record)),
         (&PLAN, plan::section(&record.plan).into_iter().collect()),
         (&DATA, vec![conditions::repeat(record, path)]),
     ];
@@ -118,7 +116,7 @@ fn findings_and_method(record: &Record) -> Vec<Section> {
     let note = if record.findings.is_empty() {
         "None: nothing was judged, or nothing stood out.".to_owned()
     } else {
-        format!("How each was judged, unless a source is named: {}.", findings::METHOD)
+        format!("How each was judged, unless a source is named: {}.", questions::METHOD)
     };
     let note = Section::new("method", "").saying(Tone::Faint, note).of_report();
     findings::section(record).into_iter().chain([note]).collect()
@@ -142,24 +140,44 @@ fn flaws(record: &Record) -> Vec<Section> {
     [answer].into_iter().chain(parts).collect()
 }
 
+fn noise(record: &Record) -> Vec<Section> {
+    let answer = questions::section(record, "noise", &[]);
+    answer.into_iter().chain([conditions::conditions(record)]).chain(cores::control(record)).collect()
+}
+
 fn memory(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let mut sections = vec![figures(source, &["latency-surface", "bandwidth", "walks"])];
-    sections.extend(memory::beside_figures(record));
+    let question = |id, of: &[&str]| questions::section(record, id, of);
+    let mut sections = Vec::new();
+    sections.extend(question("L1", &["l1"]));
+    sections.extend(question("L2", &["l2"]));
+    sections.extend(question("L3", &["blocks"]));
+    sections.extend(question("memory", &["memory"]));
+    sections.extend(questions::legend(record));
+    sections.extend(questions::by_level(record));
+    sections.push(figures(source, &["latency-surface"]));
+    sections.extend(memory::beside_latency(record));
+    sections.extend(question("bandwidth", &[]));
+    sections.push(figures(source, &["bandwidth"]));
     sections.push(figure_of(source, "stream", "STREAM bandwidth", memory::stream(record)));
+    sections.extend(question("huge-pages", &["huge-pages"]));
+    sections.push(figures(source, &["walks"]));
+    sections.extend(memory::beside_walks(record));
     sections
 }
 
 fn cores(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
     let (lines, sharing) = (lines(&record.cores.line_transfer), cores::sharing(record));
-    let mut sections = vec![
-        figure_of(source, "line-transfer", "Moving a cache line between CPUs", lines),
-        figure_of(source, "sharing", "What CPUs cost each other", sharing),
-    ];
-    sections.extend(cores::waking(record).section("Waking an idle CPU"));
+    let mut sections = Vec::new();
+    sections.extend(questions::section(record, "CPUs", &["cpus-core", "cpus-memory"]));
+    sections.extend(questions::section(record, "siblings", &[]));
+    sections.push(figure_of(source, "sharing", "What CPUs cost each other", sharing));
     sections.extend(cores::unlike(record).section("One kind of work beside another"));
-    sections.extend(cores::per_cpu(record));
+    sections.extend(questions::section(record, "wake-up", &[]));
+    sections.push(figure_of(source, "line-transfer", "Moving a cache line between CPUs", lines));
+    sections.extend(cores::waking(record).section("Waking an idle CPU"));
+    sections.extend(cores::computing(record));
     sections
 }
 
@@ -176,17 +194,25 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
     let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
     let is_new = |read: &&ClockRead| of_cost.iter().all(|one| (&one.name, one.cpu) != (&read.name, read.cpu));
     let reads = clock_cost::reads(of_cost.iter().chain(record.clocks.iter().filter(is_new)));
-    let said = |cost| [clock_cost::answer(cost)].into_iter().chain(clock_cost::reasons(cost));
+    let [agree, costs] = ["clocks", "clock-read"].map(|id| questions::section(record, id, &[]));
+    // What is answered is not said again.
+    let (is_agreed, is_priced) = (agree.is_some(), costs.is_some());
+    let said = |cost| {
+        let answer = (!is_priced).then(|| clock_cost::answer(cost));
+        answer.into_iter().chain(clock_cost::reasons(cost))
+    };
     let price = Section::new("clock-cost", "Cost of reading the time");
     let price = price.stating(record.clock_cost.iter().flat_map(said));
     let price = if reads.rows.is_empty() { price } else { price.table(reads) };
-    let mut sections: Vec<Section> = price.filled().into_iter().collect();
-    sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
+    let mut sections: Vec<Section> = agree.into_iter().collect();
     if let Some(check) = &record.clock_check {
-        let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
+        let answer = (!is_agreed).then(|| clock_check::answer(check));
+        let said = answer.into_iter().chain(clock_check::reasons(check));
         sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
     }
     sections.push(figures(source, &["clock-drift"]));
     sections.extend(record.clock_check.iter().flat_map(clock_check::sections));
+    sections.extend(costs.into_iter().chain(price.filled()));
+    sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     sections
 }

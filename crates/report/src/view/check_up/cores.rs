@@ -71,9 +71,9 @@ pub(super) fn waking(record: &Record) -> Table {
         .legend("From the call to the first instruction of the sleeping thread.")
 }
 
-/// The clock of each core, and compute loops.
-pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
-    let control = Table::of("control", &record.cores.control)
+/// The clock of each core, and how much of it this run had.
+pub(super) fn control(record: &Record) -> Option<Section> {
+    Table::of("control", &record.cores.control)
         .word("CPU", |one| one.cpu)
         .number("core clock", |one| one.core_hz.map(|hertz| Cell::shown(number::frequency(hertz), hertz.0)))
         .number("share of the core", |one| Cell::percent(one.core_share))
@@ -81,7 +81,12 @@ pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
         .number(("multiply over rotate", 2), |one| one.multiply_per_rotate)
         .legend(
             "From two control loops. A share well below 100 % with a steady clock: something else ran on the same core.",
-        );
+        )
+        .section("Clock and share of each core")
+}
+
+/// Compute loops, and results held against known answers.
+pub(super) fn computing(record: &Record) -> impl Iterator<Item = Section> {
     let giga = |rate: f64| rate / 1e9;
     let rate = |one: &Compute| Cell::between(giga(one.iterations_per_s), one.spread.interval.map(giga));
     let compute = Table::of("compute", &record.cores.compute)
@@ -90,9 +95,7 @@ pub(super) fn per_cpu(record: &Record) -> Vec<Section> {
         .word("CPU", |one| one.cpu)
         .number("10⁹ iterations/s", |one| rate(one))
         .legend("They touch no memory: if these change between two runs, the core did, not memory.");
-    let sections =
-        [control.section("Clock and share of each core"), compute.section("Compute loops"), answers(record)];
-    sections.into_iter().flatten().collect()
+    compute.section("Compute loops").into_iter().chain(answers(record))
 }
 
 /// A count of operations in few digits.

@@ -1,18 +1,16 @@
-//! The findings in full, and what they make worth doing.
+//! The findings that no question says, in full, and what all of them make worth doing.
 
-use record::{Area, Finding, Record, Severity, Step};
+use record::{AnswerVerdict, Area, Finding, Record, Severity, Step};
 use stats::Order;
 
+use super::questions::{explains, facts, said_by};
 use crate::naming;
 use crate::page::{Block, Card, Section, Statement, Tone};
 
 /// Steps that are named.
 const STEPS_MAX: usize = 3;
 
-/// The source of what needs no other.
-pub(super) const METHOD: &str = "METHODOLOGY.md";
-
-/// Every finding in full, those of one cause below the most important of them; `None` without any.
+/// Every finding that no answer says, in full, those of one cause below the most important of them; `None` without any.
 pub(super) fn section(record: &Record) -> Option<Section> {
     let mut section = Section::new("findings", "Findings");
     for card in cards(record) {
@@ -30,7 +28,9 @@ pub(super) fn section(record: &Record) -> Option<Section> {
 /// Findings that share a cause, the most important first: what is about noise, memory, clocks or flaws each; others stand alone.
 fn cards(record: &Record) -> Vec<Vec<&Finding>> {
     let mut cards: Vec<Vec<&Finding>> = Vec::new();
-    for finding in ordered(record) {
+    // The chapter on sockets has its verdict.
+    let is_new = |finding: &&Finding| finding.id != "sockets-unequal" && said_by(record, finding).is_none();
+    for finding in ordered(record).into_iter().filter(is_new) {
         let shares_cause = !matches!(finding.area, None | Some(Area::Run | Area::Cores));
         let same = cards.iter_mut().find(|card| shares_cause && card[0].area == finding.area);
         match same {
@@ -48,22 +48,7 @@ fn ordered(record: &Record) -> Vec<&Finding> {
     ordered
 }
 
-/// What a finding rests on, what explains it, what to do; the name of the evidence stands before its first line.
-fn facts(finding: &Finding) -> Vec<(String, String)> {
-    let names = ["evidence"].into_iter().chain(std::iter::repeat(""));
-    let evidence = names.zip(&finding.evidence);
-    let source = finding.source.as_ref().filter(|source| *source != METHOD);
-    let parts = [
-        ("cause", finding.mechanism.as_ref()),
-        ("expected", finding.prediction.as_ref()),
-        ("fix", finding.remedy.as_ref()),
-        ("source", source),
-    ];
-    let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text?)));
-    evidence.chain(parts).map(|(name, text)| (name.to_owned(), text.clone())).collect()
-}
-
-pub(super) fn tone(severity: Severity) -> Tone {
+fn tone(severity: Severity) -> Tone {
     match severity {
         Severity::Warning => Tone::Look,
         Severity::Inconclusive => Tone::Doubt,
@@ -75,12 +60,18 @@ pub(super) fn tone(severity: Severity) -> Tone {
 /// At most three things to do, each a purpose and a command: about a CPU that computes wrong before anything else is done with it,
 /// then about a flaw, then what warnings and open questions ask for.
 pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
+    // What a finding leaves open is open only if its question is.
+    let is_open = |one: &&Finding| said_by(record, one).is_none_or(|answer| explains(one, answer));
     let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
+    let judged = judged.filter(is_open);
     let (wrong, others): (Vec<_>, Vec<_>) = judged.partition(|one| one.id == "wrong-results");
     let steps =
         |found: Vec<&Finding>| found.iter().flat_map(|one| &one.steps).map(|step| said(step, path)).collect();
     let (wrong, others): (Vec<_>, Vec<_>) = (steps(wrong), steps(others));
-    let mut next = naming::distinct(wrong.into_iter().chain(flaw_to_explain(record)).chain(others));
+    let is_noisy = record.answers.iter().any(|answer| answer.verdict == AnswerVerdict::Noisy);
+    let quiet = is_noisy.then(|| "Repeat when the machine is quiet: sidestep run --repeat 5".to_owned());
+    let all = wrong.into_iter().chain(flaw_to_explain(record)).chain(others).chain(quiet);
+    let mut next = naming::distinct(all);
     next.truncate(STEPS_MAX);
     next
 }

@@ -1,25 +1,11 @@
 //! The first screen of a check-up: its questions, a line each, and the flaws.
 
-use record::{AnswerVerdict, Area, Finding, QuestionAnswer, Record, Severity};
+use record::{AnswerVerdict, Area, QuestionAnswer, Record, Severity};
 
+use super::questions::{said_by, tone};
 use crate::page::{Status, Tone};
 use crate::view::flaws;
 
-/// Warnings that a question says already, where it has a verdict.
-const SAID_BY: [(&str, &str); 12] = [
-    ("thp-off-cost", "huge pages"),
-    ("hidden-siblings", "siblings"),
-    ("wake-slow", "wake-up"),
-    ("clock-counters", "clocks"),
-    ("clock-slow", "clock read"),
-    ("effective-l1", "L1"),
-    ("effective-l2", "L2"),
-    ("effective-l3", "L3"),
-    ("busy-machine", "noise"),
-    ("busy-sibling", "noise"),
-    ("steal-high", "noise"),
-    ("neighbours", "noise"),
-];
 /// Warnings beside the questions on a first screen.
 const WARNINGS_MAX: usize = 4;
 
@@ -39,12 +25,9 @@ pub(super) fn questions(record: &Record) -> Vec<Status> {
 
 /// Warnings that no question says.
 fn warnings(record: &Record) -> impl Iterator<Item = Status> {
-    let is_said = |finding: &&Finding| {
-        let question = SAID_BY.iter().find(|(id, _)| *id == finding.id).map(|(_, question)| *question);
-        record.answers.iter().any(|answer| Some(answer.question.as_str()) == question)
-    };
     let others = record.findings.iter().filter(|finding| finding.severity == Severity::Warning);
-    let others = others.filter(move |finding| finding.area != Some(Area::Flaws) && !is_said(finding));
+    let others =
+        others.filter(|finding| finding.area != Some(Area::Flaws) && said_by(record, finding).is_none());
     others.take(WARNINGS_MAX).map(|finding| Status {
         tone: Tone::Look,
         word: "WARN",
@@ -54,12 +37,7 @@ fn warnings(record: &Record) -> impl Iterator<Item = Status> {
 }
 
 fn status(answer: &QuestionAnswer) -> Status {
-    let (tone, word) = match answer.verdict {
-        AnswerVerdict::Warn | AnswerVerdict::Noisy => (Tone::Look, answer.verdict.name()),
-        AnswerVerdict::Ok => (Tone::Good, answer.verdict.name()),
-        // Its sentence begins with it.
-        AnswerVerdict::Undetermined | AnswerVerdict::NotApplicable => (Tone::Doubt, "?"),
-    };
+    let (tone, word) = tone(answer);
     Status { tone, word, area: answer.question.clone(), text: answer.sentence.clone() }
 }
 

@@ -1,98 +1,25 @@
-//! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load.
+//! Memory: address translation, what is withheld of it, bandwidth, latency in parallel and under load.
 
-use machine::Bytes;
-use record::{Level, Levels, Record, Scope, StreamResult};
+use record::{Levels, Record, Scope, StreamResult};
 use stats::Order;
 
 use crate::naming;
-use crate::number::{self, gigabytes};
+use crate::number::gigabytes;
 use crate::page::{Cell, Section, Table};
 use crate::view::cells::{loaded, margined, measured};
 
-/// Levels on a first screen: three caches and memory.
-const LEVELS_FIRST: usize = 4;
-/// Levels of cache that a machine may claim.
-const LEVELS_CLAIMED_MAX: u8 = 4;
 /// More CPUs than this are shown by their extremes and median.
 const CPU_ROWS: usize = 6;
 
-/// Caches and memory as found, the table of the first screen; `None` without any.
-pub(super) fn levels(record: &Record) -> Option<Section> {
-    let levels = &record.levels.caches;
-    let rows = with_claimed(record);
-    // Memory has no size of that kind; of a cache it could not be determined.
-    let found = |row: &ShownLevel| match row.found.and_then(|level| level.size_bytes) {
-        Some(bytes) => Cell::size(bytes),
-        None if row.name == "memory" => Cell::Empty,
-        None => number::UNKNOWN.into(),
-    };
-    let read = |level: &Level| {
-        let rate = level.read_bytes_per_s.map(gigabytes)?;
-        let ends = level.read_interval.map(|interval| interval.map(gigabytes));
-        Some(Cell::with_margin(rate, ends))
-    };
-    let mut table = Table::of("levels", rows)
-        .word("level", |row| row.name.clone())
-        .number("found", found)
-        .number(("claimed", 1), |row| row.claimed)
-        .number(("latency", "ns"), |row| {
-            row.found.map(|level| Cell::with_margin(level.ns, level.ns_interval))
-        })
-        .number(("cycles", 2), |row| row.found?.core_cycles.map(Cell::short))
-        .number(("read", "GB/s", 1), |row| read(row.found?))
-        .first(LEVELS_FIRST)
-        .table();
-    // No latency means anything without what it was measured in; caches are measured alike.
-    let memory = levels.last().filter(|level| level.name == "memory");
-    let conditions = memory.and_then(|level| level.conditions.as_ref());
-    table.legend = conditions.map(|conditions| format!("latency of memory: {conditions}"));
-    table.under("levels-found", "")
+/// Several misses at once, and latency under load.
+pub(super) fn beside_latency(record: &Record) -> impl Iterator<Item = Section> {
+    let loaded = loaded(record.memory.loaded.iter().map(|one| (None, one))).section("Latency under load");
+    parallel(record).into_iter().chain(loaded)
 }
 
-/// A line of the table of levels: what was found, or a cache that is claimed and did not show.
-struct ShownLevel<'a> {
-    name: String,
-    claimed: Option<Bytes>,
-    found: Option<&'a Level>,
-}
-
-/// The levels found and the caches that are claimed, nearest first; nothing where no level was found.
-fn with_claimed(record: &Record) -> Vec<ShownLevel<'_>> {
-    let levels = &record.levels.caches;
-    let mut rows: Vec<ShownLevel> = levels
-        .iter()
-        .map(|level| ShownLevel {
-            name: level.name.clone(),
-            claimed: level.claimed_bytes,
-            found: Some(level),
-        })
-        .collect();
-    let Some(cpu) = record.memory.latency.first().map(|cell| cell.cpu).filter(|_| !rows.is_empty()) else {
-        return rows;
-    };
-    for level in 1..=LEVELS_CLAIMED_MAX {
-        let name = format!("L{level}");
-        let claimed = record.machine.topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes);
-        if claimed.is_some_and(|size| size.0 > 0) && rows.iter().all(|row| row.name != name) {
-            let farther = |row: &ShownLevel| row.name == "memory" || row.name > name;
-            let place = rows.iter().position(farther).unwrap_or(rows.len());
-            rows.insert(place, ShownLevel { name, claimed, found: None });
-        }
-    }
-    rows
-}
-
-/// What no figure shows: address translation, what is withheld, several misses at once, latency under load.
-pub(super) fn beside_figures(record: &Record) -> Vec<Section> {
-    [
-        translation(&record.levels),
-        withheld(&record.levels),
-        parallel(record),
-        loaded(record.memory.loaded.iter().map(|one| (None, one))).section("Latency under load"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// Levels of translation, and what is withheld of them.
+pub(super) fn beside_walks(record: &Record) -> impl Iterator<Item = Section> {
+    translation(&record.levels).into_iter().chain(withheld(&record.levels))
 }
 
 fn translation(levels: &Levels) -> Option<Section> {
@@ -115,14 +42,12 @@ fn translation(levels: &Levels) -> Option<Section> {
     if table.rows.is_empty() { section.filled() } else { Some(section.table(table)) }
 }
 
-/// What was found and is not believed first: what was not found may be looked up.
 fn withheld(levels: &Levels) -> Option<Section> {
-    let (found, missing): (Vec<_>, Vec<_>) = levels.withheld.iter().partition(|one| one.value.is_some());
-    Table::of("withheld", found.into_iter().chain(missing))
+    Table::of("withheld", &levels.withheld)
         .word("what", |one| &one.what)
         .word("value", |one| one.value.as_ref())
         .prose("because", |one| &one.because)
-        .legend("Values that cannot hold beside the rest of this record, and levels that did not show.")
+        .legend("Values that cannot hold beside another row of this record.")
         .section("Withheld")
 }
 

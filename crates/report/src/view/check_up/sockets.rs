@@ -1,4 +1,4 @@
-//! Sockets and nodes of a check-up: in brief, and in the report the figures and what the page of measured sockets holds.
+//! Sockets and nodes of a check-up: the verdict, and in the report the figures and what the page of measured sockets holds.
 
 use models::interconnect::SocketAccount;
 use record::{Record, Sockets};
@@ -6,7 +6,6 @@ use stats::text::span;
 
 use crate::page::{Block, Placed, Section, Statement};
 use crate::view::measured_sockets;
-use crate::view::socket_account::gate_answer;
 use crate::view::socket_account::words;
 use crate::{figure, plan};
 
@@ -18,11 +17,10 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         let missing = Placed { name: "sockets", heading, drawn };
         return vec![Section::new("sockets", "").with(Block::Figure(Box::new(missing)))];
     };
-    // With one node nothing is modelled that the verdict does not say.
+    // With one node nothing is modelled.
     let account = account.filter(|_| !figure::sockets::is_one_node(measured));
-    let answer = [measured_sockets::answer(measured)];
-    let verdict = Section::new("alike", "Are the CPUs alike, each in its own memory?")
-        .stating(answer.into_iter().chain(measured_sockets::because(measured)));
+    let is_shown = |part: &Section| is_judged(record, measured) || !["alike", "reasons"].contains(&part.id);
+    let tables = measured_sockets::sections(measured, account).into_iter().filter(is_shown);
     let by_distance = account.and_then(|_| figure::sockets::by_distance(measured, &record.machine));
     let by_distance = by_distance.map(|by| {
         Statement::plain(format!("Measured latencies by the distance that ACPI SLIT gives: {by}."))
@@ -33,17 +31,22 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>) -> Vec<
         .flat_map(|account| [words::why(account)].into_iter().chain(words::details(account)));
     let why = Section::new("why", "Why, by one model of all CPUs").list(why);
     let more = [distances.filled(), why.filled()].into_iter().flatten();
-    [verdict].into_iter().chain(measured_sockets::sections(measured, account)).chain(more).collect()
+    tables.chain(more).collect()
 }
 
-/// Whether sockets are alike, and what memory of other nodes costs; `None` where there is nothing to compare.
+/// Whether there are sockets to compare: with one node a check-up asks whether CPUs are alike, and does not say it again.
+fn is_judged(record: &Record, sockets: &Sockets) -> bool {
+    let is_one_node = figure::sockets::is_one_node(sockets) && sockets.machine_nodes.len() < 2;
+    record.plan.entries.is_empty() || (sockets.subjects.len() > 1 && !is_one_node)
+}
+
+/// Whether sockets are alike, why, and what memory of other nodes costs; `None` where there is nothing to compare.
 pub(super) fn in_brief(record: &Record) -> Option<Section> {
-    let sockets = record.sockets.as_ref().filter(|sockets| !sockets.latency.is_empty())?;
-    let verdict =
-        [measured_sockets::answer(sockets)].into_iter().chain(sockets.gate.as_ref().map(gate_answer));
+    let sockets = record.sockets.as_ref()?;
+    let said = [measured_sockets::answer(sockets)].into_iter().chain(measured_sockets::because(sockets));
     let nodes = near_and_far(sockets).map(|text| ("nodes", text));
     Section::new("sockets-in-brief", "Sockets")
-        .stating(verdict.filter(|_| sockets.subjects.len() > 1))
+        .stating(said.filter(|_| is_judged(record, sockets)))
         .facts(nodes)
         .filled()
 }

@@ -151,7 +151,6 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
     for level in &mut record.levels.caches {
         source.text(&mut level.name);
         source.number(&mut level.ns);
-        source.interval(&mut level.ns_interval);
         if let Some(size) = &mut level.size_bytes {
             source.size(size);
         }
@@ -192,12 +191,11 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
 }
 
 /// Findings that have words of their own on the first screen.
-const IDS: [&str; 9] = [
+const IDS: [&str; 8] = [
     "thp-off-cost",
-    "effective-l3",
-    "cpus-unequal",
-    "neighbours",
-    "doubtful-conditions",
+    "busy-sibling",
+    "steal-high",
+    "clock-slow",
     "sockets-unequal",
     "clock-counters",
     "wake-slow",

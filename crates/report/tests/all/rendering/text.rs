@@ -56,7 +56,6 @@ fn the_first_screen_holds_each_question_with_its_verdict_and_number_and_says_wha
             "WARN   L3          3.4 MiB [2.8 MiB, 4 MiB] usable",
             "OK     memory      124 ns [119, 130] at random in 1 GiB, 2 MiB pages",
             "?      huge pages  undetermined: too little time",
-            "L3      3.4 MiB   32 MiB",
             "More: sidestep show --long run/record.json",
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
@@ -171,28 +170,45 @@ fn a_clock_is_shown_once_with_its_cpus() {
 }
 
 #[test]
-fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
+fn a_question_is_followed_by_what_belongs_to_it_and_nothing_says_it_again() {
     let mut record = sample_record(2);
     record.levels.withheld = vec![record::Withheld {
-        what: "read rate of L3".to_owned(),
-        value: Some("21.3 GB/s".to_owned()),
-        because: "it is the number of memory".to_owned(),
+        what: "TLB L2".to_owned(),
+        value: Some("64 entries".to_owned()),
+        because: "it reaches no farther than TLB L1".to_owned(),
     }];
-    let memory = record.levels.caches.last_mut().expect("memory");
-    memory.conditions = Some(record::Conditions {
-        block_bytes: Some([machine::Bytes(128 << 20); 2]),
-        page_bytes: vec![machine::Bytes(2 << 20)],
-        order: record::ChaseOrder::Random,
-    });
     let text = flat(&record);
     for part in [
-        "read rate of L3 21.3 GB/s it is the number of memory",
-        "latency of memory: random order in 128 MiB, 2 MiB pages",
+        "L1 5.00 cycles; 32 KiB claimed, as found shared, windows CPU block pages samples median, cycles",
+        "0 16 KiB 2 MiB 3 5.01 5.00 5.60 73 %",
+        "Noise ! CPU 1 had 73 % of its core; stolen 1.3 %, other programs 4 % evidence CPU 1: 73 % of the best",
+        "TLB L2 64 entries it reaches no farther than TLB L1",
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    let page = super::html(&record, None);
-    assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
+    for part in ["got only part of a core", "34 % slower without", "Latency by level"] {
+        assert!(!text.contains(part), "{part} is said in {text}");
+    }
+    let place = |title: &str| text.find(title).unwrap_or_else(|| panic!("{title} is missing in {text}"));
+    let titles =
+        ["Measurement conditions", "as found shared", "Memory 124", "STREAM", "What CPUs cost", "Findings"];
+    assert!(titles.map(place).is_sorted(), "{text}");
+    // Of a record without samples the surface says what there is to say.
+    record.samples.clear();
+    assert!(flat(&record).contains("Latency by level"), "{}", flat(&record));
+}
+
+#[test]
+fn one_node_has_no_sockets_to_judge() {
+    let one_node = super::sample::of_one_node();
+    let record = Record { sockets: Some(one_node), ..sample_record(2) };
+    let html = super::html(&record, None);
+    for page in [long(&record, Terminal::default()), html] {
+        assert!(
+            !page.contains("no sockets to compare") && !page.contains("are alike is undetermined"),
+            "{page}"
+        );
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) use sockets_part::{of_clusters, of_known, of_latencies, of_one_node};
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{
     AnswerVerdict, Area, ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance,
-    Quality, QuestionAnswer, Record, Severity, Spread, Step, TlbLevel,
+    Quality, QuestionAnswer, QuestionSample, Record, Severity, Spread, Step, TlbLevel,
 };
 use stats::Interval;
 
@@ -76,6 +76,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
         guards: guards(),
         findings: findings(),
         answers: answers(),
+        samples: samples(),
         levels: levels(),
         clocks: clocks(),
         clock_check: (cpu_count > 1).then(|| clock_part::check(cpu_count)),
@@ -169,6 +170,24 @@ fn answers() -> Vec<QuestionAnswer> {
     ]
 }
 
+/// What stands behind the answer on L1.
+fn samples() -> Vec<QuestionSample> {
+    let sample = |epoch: usize| QuestionSample {
+        question: "l1".to_owned(),
+        block_bytes: Some(Bytes(16 << 10)),
+        page_bytes: Some(Bytes(2 << 20)),
+        epoch,
+        unit: "core cycles".to_owned(),
+        value: 5.01,
+        alone: Some(5.0),
+        shared: Some(5.6),
+        alone_share: 0.73,
+        windows: 400,
+        ..QuestionSample::default()
+    };
+    (1..=3).map(sample).collect()
+}
+
 fn step(purpose: &str, command: &str) -> Step {
     Step { purpose: purpose.to_owned(), command: command.to_owned() }
 }
@@ -176,19 +195,16 @@ fn step(purpose: &str, command: &str) -> Step {
 fn findings() -> Vec<Finding> {
     vec![
         Finding {
-            evidence: vec![
-                "latency leaves the L3 plateau between 2.9 MiB and 4.1 MiB, 3 mappings agree".to_owned(),
-                "the machine claims 32 MiB, shared by CPUs 0-1".to_owned(),
-            ],
-            mechanism: Some("other guests on the same L3 keep most of it (inference)".to_owned()),
-            prediction: Some("a partition of 1/8 of the cache would give 4 MiB".to_owned()),
-            remedy: Some("size working sets for 3 MiB; ask the provider for a dedicated host".to_owned()),
-            source: Some("method: METHODOLOGY.md, levels".to_owned()),
+            evidence: vec!["CPU 1: 73 % of the best port loop on this machine".to_owned()],
+            mechanism: Some("in a guest a sibling thread of the host may be busy (inference)".to_owned()),
+            prediction: Some("an undisturbed core: 100 %".to_owned()),
+            remedy: Some("repeat at a quiet time; ask the provider for a dedicated host".to_owned()),
+            source: Some("method: METHODOLOGY.md, control loops".to_owned()),
             ..finding(
-                Area::Memory,
-                "effective-l3",
+                Area::Noise,
+                "busy-sibling",
                 Severity::Warning,
-                "The L3 cache holds 3.4 MiB, not the 32 MiB this machine claims",
+                "1 CPU got only part of a core: execution ports were busy",
             )
         },
         Finding {
@@ -243,24 +259,19 @@ fn findings() -> Vec<Finding> {
 }
 
 fn levels() -> Levels {
-    let level = |name: &str, size: Option<(u64, [f64; 2])>, claimed: Option<u64>, ns: f64, read: f64| Level {
+    let level = |name: &str, size: Option<(u64, [f64; 2])>, ns: f64| Level {
         name: name.to_owned(),
         size_bytes: size.map(|(bytes, _)| Bytes(bytes)),
         size_interval: size.map(|(_, ends)| Interval::from(ends)),
-        claimed_bytes: claimed.map(Bytes),
         ns,
-        ns_interval: around(ns, 0.012),
-        core_cycles: Some(ns * 3.45),
-        read_bytes_per_s: Some(read),
-        read_interval: Some(around(read, 0.03)),
-        conditions: None,
+        ..Level::default()
     };
     Levels {
         caches: vec![
-            level("L1", Some((32 << 10, [32_768.0, 49_152.0])), Some(32 << 10), 1.31, 196e9),
-            level("L2", Some((512 << 10, [524_288.0, 786_432.0])), Some(512 << 10), 4.57, 96e9),
-            level("L3", Some((3_565_158, [3_040_870.0, 4_299_162.0])), Some(32 << 20), 24.6, 38e9),
-            level("memory", None, None, 118.0, 17.5e9),
+            level("L1", Some((32 << 10, [32_768.0, 49_152.0])), 1.31),
+            level("L2", Some((512 << 10, [524_288.0, 786_432.0])), 4.57),
+            level("L3", Some((3_565_158, [3_040_870.0, 4_299_162.0])), 24.6),
+            level("memory", None, 118.0),
         ],
         tlbs: vec![
             TlbLevel {
@@ -282,9 +293,7 @@ fn levels() -> Levels {
         ],
         walk_ns: Some(13.4),
         walk_interval: Some(around(13.4, 0.08)),
-        huge_page_gain: Some(0.34),
-        huge_page_interval: Some(Interval { low: 0.31, high: 0.37 }),
-        withheld: Vec::new(),
+        ..Levels::default()
     }
 }
 
