@@ -20,7 +20,6 @@ mod flaw;
 mod flaw_cause;
 mod fleet_check;
 mod fleet_rows;
-mod fleet_source;
 mod guard_check;
 mod history;
 mod json;
@@ -56,7 +55,6 @@ pub use flaw::{
 pub use flaw_cause::*;
 pub use fleet_check::*;
 pub use fleet_rows::*;
-pub use fleet_source::decode_for_rows;
 pub use guard_check::*;
 pub use history::*;
 pub use json::{JsonError, json_values, outermost_fields, own_document};

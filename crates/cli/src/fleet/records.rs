@@ -10,7 +10,7 @@ use std::thread;
 
 use fleet::rows::{Flattened, Names, Origin, flatten};
 use host::live::start_thread;
-use record::{FLEET_ROWS_SCHEMA, FleetRows, NodeRow, UnreadFile, decode_for_rows};
+use record::{FLEET_ROWS_SCHEMA, FleetRows, NodeRow, UnreadFile, decode};
 
 use crate::store;
 
@@ -109,7 +109,7 @@ fn all_read<T: Send>(
 fn read<T>(file: &RecordFile, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Result<Read<T>, String> {
     let bytes = store::read_bounded(&file.path, RECORD_BYTES_MAX, "record")
         .map_err(|why| why.root_cause().to_string())?;
-    let mut record = decode_for_rows(&bytes).map_err(|why| why.to_string())?;
+    let mut record = decode(&bytes).map_err(|why| why.to_string())?;
     // A run that was killed has no levels yet; they name the families of metrics.
     diagnosis::name_levels(&mut record);
     let rows =
