@@ -14,6 +14,7 @@ mod cores;
 mod disturbance;
 mod document;
 mod experiment;
+mod fact;
 mod field;
 mod finding;
 mod flaw;
@@ -45,6 +46,9 @@ pub use cores::*;
 pub use disturbance::*;
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
+pub use fact::{
+    BOOT, Fact, HYPERVISOR, IDENTITY, fact_column_names, fact_columns, facts, facts_of_machine, settings,
+};
 pub use field::{FieldError, read_document, word};
 pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{

@@ -94,7 +94,7 @@ impl FleetRecord {
         if global.quiet {
             return Ok(());
         }
-        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
+        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.metrics.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{NodeRow, StateKind, word};
+use record::{NodeRow, StateKind, fact_column_names, word};
 use stats::{FEWEST_UNITS, Order, median};
 
 use super::Place;
 use super::gathered::{CheckUps, Gathered, Interned, Run};
 use super::node::Node;
 
-/// Settings that are columns of nodes as well.
-const COLUMNS: [&str; 2] = ["thp", "smt"];
 const RACK: &str = "rack";
 const CHASSIS: &str = "chassis";
 const NESTED: &str = "rack/chassis";
@@ -127,7 +125,7 @@ pub(super) fn levels(
         }
         for state in &run.states {
             let id = gathered.words.of(state.id);
-            if matches!(state.kind, StateKind::Setting | StateKind::Flaw) && !COLUMNS.contains(&id.as_str()) {
+            if matches!(state.kind, StateKind::Setting | StateKind::Flaw) && !run.row.facts.contains_key(id) {
                 let factor = *of_states
                     .entry((state.kind, state.id))
                     .or_insert_with(|| words.number(format!("{} {id}", word(&state.kind))));
@@ -160,28 +158,12 @@ pub(super) fn levels(
 }
 
 /// What a node is, by the names of the columns.
-fn facts(row: &NodeRow) -> impl Iterator<Item = (&'static str, String)> {
-    let number = |number: Option<u32>| number.map(|number| number.to_string());
-    [
-        ("family", number(row.family)),
-        ("model", number(row.model)),
-        ("stepping", number(row.stepping)),
-        ("microcode", row.microcode.clone()),
-        ("board", row.board.clone()),
-        ("bios_vendor", row.bios_vendor.clone()),
-        ("bios_version", row.bios_version.clone()),
-        ("bios_date", row.bios_date.clone()),
-        ("dimm_part", row.dimm_part.clone()),
-        ("kernel", row.kernel.clone()),
-        ("cmdline_hash", row.cmdline_hash.clone()),
-        ("smt", row.smt.clone()),
-        ("governor", row.governor.clone()),
-        ("thp", row.thp.clone()),
-        ("hypervisor", row.hypervisor.clone()),
-        ("tool_version", Some(row.tool_version.clone())),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
+fn facts(row: &NodeRow) -> impl Iterator<Item = (&str, String)> {
+    let facts = fact_column_names().filter_map(|name| {
+        let value = row.facts.get(name)?;
+        Some((name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+    });
+    facts.chain([("tool_version", row.tool_version.clone())])
 }
 
 /// States that are not the most frequent of theirs.

@@ -102,7 +102,7 @@ impl Gathered {
         for state in &rows.states {
             self.add_state(run, state);
         }
-        for number in &rows.numbers {
+        for number in &rows.metrics {
             self.add_number(run, number);
         }
     }

@@ -126,7 +126,7 @@ impl<'t> Judged<'t> {
             let node = self.node(place);
             // A guest does not see who else is at work on its host.
             let is_unknown =
-                (node.row.others_share.is_none() || node.row.hypervisor.is_some()) && !node.is_busy;
+                (node.row.others_share.is_none() || node.row.fact("hypervisor").is_some()) && !node.is_busy;
             let is_disturbed = spread > SCATTER * usual && worse > SCATTERED_WORSE && usual > 0.0;
             (is_unknown && is_disturbed).then(|| spread / usual)
         };

@@ -92,9 +92,9 @@ impl Tables {
         let nodes: Vec<Node> = latest.iter().zip(&gathered.check_ups).map(node).collect();
         let about = |(index, (_, preset, kernel_set_version)): (usize, &(&str, &str, u32))| {
             let own = latest.iter().zip(&nodes).filter(|(_, node)| node.stratum == index);
-            let mut models = own.filter_map(|(run, _)| run.row.cpu_model.clone());
+            let mut models = own.filter_map(|(run, _)| run.row.fact("cpu_model"));
             Stratum {
-                cpu_model: models.next().unwrap_or_else(|| "unknown CPU".to_owned()),
+                cpu_model: models.next().unwrap_or("unknown CPU").to_owned(),
                 preset: (*preset).to_owned(),
                 kernel_set_version: *kernel_set_version,
             }
@@ -183,7 +183,7 @@ impl Column {
 
 /// What is never mixed.
 fn stratum(row: &NodeRow) -> (&str, &str, u32) {
-    (row.cpu_model.as_deref().unwrap_or_default(), &row.preset, row.kernel_set_version)
+    (row.fact("cpu_model").unwrap_or_default(), &row.preset, row.kernel_set_version)
 }
 
 fn steal_most(latest: &[&Run]) -> f64 {

@@ -23,10 +23,11 @@ const HARDWARE: [&str; 3] = ["serial numbers", "CPUs", "boards"];
 impl Names {
     /// Adds a run.
     pub fn add(&mut self, row: &NodeRow) {
+        let fact = |column| row.fact(column).map(str::to_owned);
         let run = Run {
             started_utc: row.started_utc.clone(),
             boot_id: row.boot_id.clone(),
-            hardware: [row.serials_hash.clone(), row.cpu_model.clone(), row.board.clone()],
+            hardware: [row.serials_hash.clone(), fact("cpu_model"), fact("board")],
         };
         self.runs.entry(row.node.clone()).or_default().push(run);
     }

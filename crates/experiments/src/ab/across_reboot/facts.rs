@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use host::Root;
 use machine::{Machine, shareable_command_line};
+use record::facts_of_machine;
 use serde::{Deserialize, Serialize};
 use stats::Arm;
 
 use super::condition::Conditions;
-use crate::compare::facts_of_machine;
 
 /// The fact that says which words the arms do not decide.
 const OTHER_WORDS: &str = "other words of the command line";
