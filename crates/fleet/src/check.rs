@@ -138,22 +138,11 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
 }
 
 fn minorities(tables: &Tables) -> Vec<FleetMinority> {
+    let name = |node: &u32| tables.nodes[*node as usize].row.node.clone();
     let minority = |one: &Minority| FleetMinority {
-        kind: one.kind.clone(),
-        id: one.id.clone(),
-        stratum: one.stratum,
-        state: one.state.clone(),
-        usual: one.usual.clone(),
-        nodes: one.nodes.len(),
-        of_nodes: one.of_nodes,
-        examples: one
-            .nodes
-            .iter()
-            .take(EXAMPLES)
-            .map(|n| tables.nodes[*n as usize].row.node.clone())
-            .collect(),
+        examples: one.nodes.iter().take(EXAMPLES).map(name).collect(),
         explained_by: explanations(tables, one),
-        rate_ppb: one.rate_ppb,
+        ..one.about.clone()
     };
     tables.minorities.iter().map(minority).collect()
 }
@@ -166,7 +155,7 @@ fn explanations(tables: &Tables, state: &Minority) -> Vec<String> {
     }
     let of_states = ["flaw ", "setting "];
     let others = tables.levels.iter().filter(|level| {
-        level.stratum == state.stratum
+        level.stratum == state.about.stratum
             && level.nodes.len() * 10 >= members.len() * 9
             && members.len() * 10 >= level.nodes.len() * 9
             && !of_states.iter().any(|kind| level.factor.starts_with(kind))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{NodeRow, StateKind, fact_column_names, word};
+use record::{FleetMinority, NodeRow, StateKind, fact_column_names, word};
 use stats::{FEWEST_UNITS, Order, median};
 
 use super::Place;
@@ -22,17 +22,12 @@ pub(super) struct Level {
     pub(super) nodes: Vec<u32>,
 }
 
+/// A state of a few, without its examples and what explains it.
 #[derive(Debug, Clone)]
 pub(super) struct Minority {
-    pub(super) stratum: usize,
-    pub(super) kind: String,
-    pub(super) id: String,
-    pub(super) state: String,
-    pub(super) usual: String,
+    pub(super) about: FleetMinority,
     /// Ascending.
     pub(super) nodes: Vec<u32>,
-    pub(super) of_nodes: usize,
-    pub(super) rate_ppb: Option<f64>,
 }
 
 /// Where nodes are.
@@ -188,25 +183,26 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
             .collect();
         values.order_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
         let Some(usual) = values.first().map(|(value, ..)| (*value).clone()) else { continue };
-        minorities.extend(values.into_iter().skip(1).map(|(state, nodes, rates)| Minority {
-            stratum,
+        let about = |state: &String, nodes: &Vec<u32>, rates: &[f64]| FleetMinority {
             kind: word(&kind),
             id: gathered.words.of(id).clone(),
+            stratum,
             state: state.clone(),
             usual: usual.clone(),
-            nodes,
+            nodes: nodes.len(),
             of_nodes,
-            rate_ppb: median(&rates),
-        }));
+            rate_ppb: median(rates),
+            ..FleetMinority::default()
+        };
+        let others = values.into_iter().skip(1);
+        minorities.extend(
+            others.map(|(state, nodes, rates)| Minority { about: about(state, &nodes, &rates), nodes }),
+        );
     }
-    minorities.order_by(|a, b| {
-        (a.nodes.len(), a.stratum, &a.kind, &a.id, &a.state).cmp(&(
-            b.nodes.len(),
-            b.stratum,
-            &b.kind,
-            &b.id,
-            &b.state,
-        ))
-    });
+    fn place(one: &Minority) -> (usize, usize, &str, &str, &str) {
+        let about = &one.about;
+        (about.nodes, about.stratum, &about.kind, &about.id, &about.state)
+    }
+    minorities.order_by(|a, b| place(a).cmp(&place(b)));
     minorities
 }

@@ -57,17 +57,13 @@ impl<'t> Judged<'t> {
         let counts: Vec<bool> = quiet.iter().zip(&scatter).map(|(quiet, s)| *quiet && s.is_none()).collect();
         self.describe(check);
         let quiet_nodes = counts.iter().filter(|counts| **counts).count();
-        let about = &self.tables.strata[self.index];
         let judged = (0..self.metrics.len()).filter(|m| self.deviations.spread(*m) > 0.0).count();
         let mut stratum = FleetStratum {
-            cpu_model: about.cpu_model.clone(),
-            preset: about.preset.clone(),
-            kernel_set_version: about.kernel_set_version,
             nodes: self.nodes.len(),
             quiet_nodes,
             metrics: judged,
             metrics_skipped: self.metrics.len() - judged,
-            ..FleetStratum::default()
+            ..self.tables.strata[self.index].clone()
         };
         if quiet_nodes >= FEWEST_NODES {
             let levels = self.levels();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::NodeRow;
+use record::{FleetStratum, NodeRow};
 use stats::{Deviations, Order, median, median_absolute_deviation};
 
 use super::Place;
@@ -20,13 +20,6 @@ const STEPS: f64 = 1e6;
 const STEP: f64 = 1e-6;
 
 #[derive(Debug, Clone)]
-pub(super) struct Stratum {
-    pub(super) cpu_model: String,
-    pub(super) preset: String,
-    pub(super) kernel_set_version: u32,
-}
-
-#[derive(Debug, Clone)]
 pub(super) struct Metric {
     pub(super) stratum: usize,
     pub(super) key: String,
@@ -37,10 +30,7 @@ pub(super) struct Metric {
 /// A run that repeats a suspect beside healthy nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Repeat {
-    pub(super) experiment: String,
-    pub(super) arm: Option<String>,
-    pub(super) node: String,
-    pub(super) run_id: String,
+    pub(super) row: NodeRow,
     /// By key.
     pub(super) values: BTreeMap<String, f64>,
 }
@@ -48,7 +38,7 @@ pub(super) struct Repeat {
 /// All that is judged.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    pub(super) strata: Vec<Stratum>,
+    pub(super) strata: Vec<FleetStratum>,
     /// By name.
     pub(super) nodes: Vec<Node>,
     /// Nodes without a check-up.
@@ -93,10 +83,11 @@ impl Tables {
         let about = |(index, (_, preset, kernel_set_version)): (usize, &(&str, &str, u32))| {
             let own = latest.iter().zip(&nodes).filter(|(_, node)| node.stratum == index);
             let mut models = own.filter_map(|(run, _)| run.row.fact("cpu_model"));
-            Stratum {
+            FleetStratum {
                 cpu_model: models.next().unwrap_or("unknown CPU").to_owned(),
                 preset: (*preset).to_owned(),
                 kernel_set_version: *kernel_set_version,
+                ..FleetStratum::default()
             }
         };
         let mut tables = Self {
@@ -201,13 +192,7 @@ fn repeats(gathered: &Gathered) -> Vec<Repeat> {
             let value = values.entry(key.clone()).or_insert(*log);
             *value = value.max(*log);
         }
-        Repeat {
-            experiment: run.row.experiment.clone(),
-            arm: run.row.arm.clone(),
-            node: run.row.node.clone(),
-            run_id: run.row.run_id.clone(),
-            values,
-        }
+        Repeat { row: run.row.clone(), values }
     };
     runs.filter(|run| !run.values.is_empty()).map(repeat).collect()
 }
