@@ -5,7 +5,9 @@ use std::process;
 
 use anyhow::Context;
 use clap::Args;
-use experiments::history::{BOUNDS, FileName, entry, fingerprint, is_same_machine, to_prune, trends};
+use experiments::history::{
+    BOUNDS, entry, file_name, fingerprint, is_entry, is_same_machine, to_prune, trends,
+};
 use experiments::neighbours;
 use host::TrustedFolder;
 use host::trusted_folder::UNFINISHED;
@@ -158,7 +160,7 @@ impl Store {
     /// A folder that cannot be used or written.
     pub(crate) fn append(&self, record: &Record) -> anyhow::Result<()> {
         let provenance = &record.provenance;
-        let name = FileName::text(&provenance.started_utc, provenance.boot_id.as_deref(), process::id())
+        let name = file_name(provenance, process::id())
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
         let record = Record { raw: Vec::new(), ..record.clone() };
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
@@ -177,10 +179,9 @@ impl Store {
         let mut found = Entries::default();
         let files = folder.files().map_err(|why| self.0.unusable(why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
-            match FileName::parse(&name)
-                .ok_or_else(|| EntryError::NoEntry.to_string())
-                .and_then(|_| read(&folder, &name))
-            {
+            let read =
+                if is_entry(&name) { read(&folder, &name) } else { Err(EntryError::NoEntry.to_string()) };
+            match read {
                 Ok(entry) => found.entries.push((name, entry)),
                 Err(why) => found.skipped.push(format!("{name}: {why}")),
             }

@@ -77,7 +77,7 @@ fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
     let rows =
         flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
     let columns: Vec<&str> = FleetTable::Metrics.columns().collect();
-    Ok(Page::of_rows("metrics", &columns, rows.metrics))
+    Ok(Page::of_rows("metrics", &columns, rows.metrics_of_run()))
 }
 
 /// A page in the form asked for.

@@ -110,7 +110,7 @@ pub fn is_rare(minority: &FleetMinority) -> bool {
 
 /// The start of the last run: the same for the same runs, whatever their order, and fit for names of experiments.
 fn identity(tables: &Tables) -> String {
-    let last = tables.nodes.iter().map(|node| node.row.started_utc.as_str()).max().unwrap_or_default();
+    let last = tables.nodes.iter().map(|node| node.row.run.started_utc.as_str()).max().unwrap_or_default();
     last.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY).collect()
 }
 
@@ -128,7 +128,7 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
     let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
         node: node.row.node.clone(),
         run_id: node.row.run_id.clone(),
-        started_utc: node.row.started_utc.clone(),
+        started_utc: node.row.run.started_utc.clone(),
         stratum: node.stratum,
         place,
         is_busy: node.is_busy,

@@ -8,7 +8,10 @@ mod metrics;
 mod names;
 mod states;
 
-use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Record, StateRow, fact_columns};
+use record::{
+    FIRST_KERNEL_SET, MetricOfRun, MetricRow, NodeRow, PlanOutcome, Provenance, Record, RunColumns, StateRow,
+    fact_columns,
+};
 
 use crate::node::run_id;
 pub use form::RowForm;
@@ -36,6 +39,14 @@ pub struct Flattened {
     pub states: Vec<StateRow>,
     /// Numbers, no two of them of one metric, labels, CPUs and memory.
     pub metrics: Vec<MetricRow>,
+}
+
+impl Flattened {
+    /// The numbers as they are written.
+    pub fn metrics_of_run(&self) -> impl Iterator<Item = MetricOfRun<'_>> {
+        let NodeRow { run, partial, .. } = &self.node;
+        self.metrics.iter().map(|number| MetricOfRun { number, run, partial: partial.is_some() })
+    }
 }
 
 /// Why a record that can be read gives no rows.
@@ -73,17 +84,19 @@ fn node(record: &Record, origin: Origin<'_>) -> NodeRow {
     NodeRow {
         run_id: run_id(provenance, &node),
         node,
+        run: RunColumns {
+            started_utc: provenance.started_utc.clone(),
+            boot_id: provenance.boot_id.clone(),
+            tool_version: provenance.tool_version.clone(),
+            kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
+            preset: preset(&provenance.arguments),
+            experiment: experiment(provenance),
+            arm: provenance.arm.clone(),
+            others_share: record.guards.others_share,
+            steal_share: record.guards.steal_share,
+        },
         facts: fact_columns(record),
         coverage: coverage(record),
-        started_utc: provenance.started_utc.clone(),
-        boot_id: provenance.boot_id.clone(),
-        tool_version: provenance.tool_version.clone(),
-        kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
-        preset: preset(&provenance.arguments),
-        experiment: experiment(provenance),
-        arm: provenance.arm.clone(),
-        others_share: record.guards.others_share,
-        steal_share: record.guards.steal_share,
         partial: record.partial.clone(),
         doubts: record.guards.doubts.len() as u64,
         metrics: 0,

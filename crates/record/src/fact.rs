@@ -10,6 +10,7 @@ use machine::{Machine, View, keyed_hash};
 use serde_json::Value;
 
 use crate::Record;
+use crate::provenance::BOOT_DIGITS;
 
 /// The fact that distinguishes one boot from another.
 pub const BOOT: &str = "boot";
@@ -18,8 +19,6 @@ pub const HYPERVISOR: &str = "hypervisor";
 /// Facts that make another machine of it when they differ.
 pub const IDENTITY: [&str; 4] = ["CPU", "CPU signature", "board", "CPUs"];
 
-/// So many digits of a boot's name distinguish it from another.
-const BOOT_DIGITS: usize = 8;
 /// A hash that only distinguishes texts needs no secret.
 const NO_SECRET: [u64; 2] = [0, 0];
 /// Between values of one node that differ where they should be alike.

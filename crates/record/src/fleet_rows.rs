@@ -13,9 +13,8 @@ use serde_json::Value;
 use crate::{Quality, fact_column_names};
 
 /// Version of the rows. It rises when a column changes its meaning or goes; a new column does not raise it. From 2 on
-/// `metric` is a name of the table of measurements, and its parameters are in `labels`. From 3 on what all numbers of a run have alike
-/// stands in its row of `nodes` alone.
-pub const FLEET_ROWS_SCHEMA: u32 = 3;
+/// `metric` is a name of the table of measurements, and its parameters are in `labels`.
+pub const FLEET_ROWS_SCHEMA: u32 = 2;
 
 /// The kernels of records that do not say which they ran: those of the first version.
 pub const FIRST_KERNEL_SET: u32 = 1;
@@ -64,23 +63,10 @@ pub struct MetricRow {
     pub quality: Quality,
 }
 
-/// One run on one node: what the node is, and how the run went.
-///
-/// From `node` to `coverage` stand facts that may explain a difference; what follows describes the run.
+/// What all numbers of a run have alike.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodeRow {
-    /// Name of the node.
-    pub node: String,
-    /// The run.
-    pub run_id: String,
-    /// What the machine is and how it is set, by the columns of `fact_columns`.
-    #[serde(flatten)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::fact::columns_schema"))]
-    pub facts: BTreeMap<String, Value>,
-    /// Share of the planned probes that ran to their end, 0 to 1; NULL where nothing was planned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub coverage: Option<f64>,
+pub struct RunColumns {
     /// When the run began by the node's clock, UTC, RFC 3339.
     pub started_utc: String,
     /// The boot it ran in.
@@ -103,6 +89,42 @@ pub struct NodeRow {
     /// Share of CPU time that the hypervisor gave to others, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<f64>,
+}
+
+/// A number as it is written, with what all of its run have alike.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricOfRun<'r> {
+    /// The number.
+    #[serde(flatten)]
+    pub number: &'r MetricRow,
+    /// Its run.
+    #[serde(flatten)]
+    pub run: &'r RunColumns,
+    /// Whether the run stopped early.
+    pub partial: bool,
+}
+
+/// One run on one node: what the node is, and how the run went.
+///
+/// Facts of the machine may explain a difference; the rest describes the run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NodeRow {
+    /// Name of the node.
+    pub node: String,
+    /// The run.
+    pub run_id: String,
+    /// When it was made, with what, and beside what.
+    #[serde(flatten)]
+    pub run: RunColumns,
+    /// What the machine is and how it is set, by the columns of `fact_columns`.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::fact::columns_schema"))]
+    pub facts: BTreeMap<String, Value>,
+    /// Share of the planned probes that ran to their end, 0 to 1; NULL where nothing was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
     /// Why the run stopped early; NULL if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
@@ -283,8 +305,9 @@ const STATE_COLUMNS: &str = "\
     offset_ns";
 /// Columns of metrics.
 const METRIC_COLUMNS: &str = "\
-    node run_id metric labels family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi \
-    quality";
+    node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
+    labels family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
+    steal_share partial";
 
 impl FleetTable {
     /// Names of its columns, in their order.

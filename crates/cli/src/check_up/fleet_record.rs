@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fleet::node::{NodeName, run_name};
+use fleet::node::NodeName;
 use fleet::rows::{Origin, flatten};
 use host::live::{create_atomically, host_name};
 use host::{Root, smbios};
@@ -80,7 +80,7 @@ impl FleetRecord {
     /// # Errors
     /// It cannot be made or written.
     pub(crate) fn folder(&self, begun: &Record) -> anyhow::Result<Folder> {
-        Folder::in_drop(&self.drop, &self.node.folder(), &run_name(&begun.provenance), begun)
+        Folder::in_drop(&self.drop, &self.node.folder(), &begun.provenance.run_name(), begun)
     }
 
     /// Prints what is to be known of a record that was dropped.

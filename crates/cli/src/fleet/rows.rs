@@ -155,7 +155,7 @@ fn lines_of_table(rows: &Flattened, form: RowForm, table: FleetTable) -> anyhow:
     Ok(match table {
         FleetTable::Nodes => form.lines(table, [&rows.node])?,
         FleetTable::States => form.lines(table, &rows.states)?,
-        FleetTable::Metrics => form.lines(table, &rows.metrics)?,
+        FleetTable::Metrics => form.lines(table, rows.metrics_of_run())?,
         FleetTable::Unread => Vec::new(),
     })
 }

@@ -158,7 +158,7 @@ fn facts(row: &NodeRow) -> impl Iterator<Item = (&str, String)> {
         let value = row.facts.get(name)?;
         Some((name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
     });
-    facts.chain([("tool_version", row.tool_version.clone())])
+    facts.chain([("tool_version", row.run.tool_version.clone())])
 }
 
 /// States that are not the most frequent of theirs.

@@ -144,15 +144,15 @@ impl Gathered {
     fn add_run(&mut self, row: NodeRow) -> Option<usize> {
         self.names.insert(row.node.clone());
         let index = self.runs.len();
-        if row.experiment.starts_with(REPEAT) {
+        if row.run.experiment.starts_with(REPEAT) {
             self.repeats.push(index);
-        } else if row.experiment == CHECK_UP {
+        } else if row.run.experiment == CHECK_UP {
             let check_ups = self.check_ups.entry(row.node.clone()).or_default();
             check_ups.count += 1;
             check_ups.serials.extend(row.serials_hash.clone());
             if check_ups.count > 1 {
                 let latest = &mut self.runs[check_ups.latest];
-                if (&row.started_utc, &row.run_id) <= (&latest.row.started_utc, &latest.row.run_id) {
+                if (&row.run.started_utc, &row.run_id) <= (&latest.row.run.started_utc, &latest.row.run_id) {
                     return None;
                 }
                 *latest = Run::default();

@@ -66,8 +66,8 @@ fn repeat<'t>(
 ) -> Option<(FleetStatus, FleetRepeat)> {
     let mut experiments: BTreeMap<&str, [Side<'t>; 2]> = BTreeMap::new();
     for Repeat { row, values } in &tables.repeats {
-        let side = usize::from(row.arm.as_deref() == Some(HEALTHY));
-        let sides = experiments.entry(&row.experiment).or_default();
+        let side = usize::from(row.run.arm.as_deref() == Some(HEALTHY));
+        let sides = experiments.entry(&row.run.experiment).or_default();
         sides[side].entry(&row.node).or_default().insert(&row.run_id, values);
     }
     let latest = |[suspects, _]: &[Side<'t>; 2]| suspects.values().flat_map(BTreeMap::keys).max().copied();

@@ -73,7 +73,8 @@ impl Tables {
                 row: row.clone(),
                 runs: check_ups.count,
                 is_two_machines: check_ups.serials.len() > 1,
-                is_busy: is_above(row.others_share, OTHERS_MOST) || is_above(row.steal_share, steal_most),
+                is_busy: is_above(row.run.others_share, OTHERS_MOST)
+                    || is_above(row.run.steal_share, steal_most),
                 rack: of(&["rack"]),
                 chassis: of(&["chassis"]),
                 slot: of(&["slot", "position"]),
@@ -174,11 +175,11 @@ impl Column {
 
 /// What is never mixed.
 fn stratum(row: &NodeRow) -> (&str, &str, u32) {
-    (row.fact("cpu_model").unwrap_or_default(), &row.preset, row.kernel_set_version)
+    (row.fact("cpu_model").unwrap_or_default(), &row.run.preset, row.run.kernel_set_version)
 }
 
 fn steal_most(latest: &[&Run]) -> f64 {
-    let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.steal_share).collect();
+    let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.run.steal_share).collect();
     let usual = median(&shares).zip(median_absolute_deviation(&shares));
     usual.map_or(STEAL_MOST, |(median, deviation)| STEAL_MOST.max(median + STEAL_DEVIATIONS * deviation))
 }

@@ -32,10 +32,10 @@ fn cell(ns: f64, block: u64) -> LatencyCell {
 #[test]
 fn a_record_of_the_first_version_gives_rows() {
     let rows = flatten(&saved("first-version/record.json"), HERE).expect("rows");
-    assert_eq!((rows.node.node.as_str(), rows.node.kernel_set_version), ("n1", FIRST_KERNEL_SET));
+    assert_eq!((rows.node.node.as_str(), rows.node.run.kernel_set_version), ("n1", FIRST_KERNEL_SET));
     assert!(rows.metrics.len() > 100 && rows.node.metrics == rows.metrics.len() as u64, "{:?}", rows.node);
     assert!(rows.states.iter().any(|state| state.kind == StateKind::Setting));
-    assert_eq!(rows.node.experiment, CHECK_UP);
+    assert_eq!(rows.node.run.experiment, CHECK_UP);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn presets_and_purposes_are_read_from_the_arguments_of_any_version() {
         let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
         let provenance = Provenance { arguments, ..Provenance::default() };
         let rows = flatten(&Record { provenance, ..Record::default() }, HERE).expect("rows");
-        let found = (rows.node.preset.as_str(), rows.node.experiment.as_str());
+        let found = (rows.node.run.preset.as_str(), rows.node.run.experiment.as_str());
         assert_eq!(found, (expected_preset, expected_purpose));
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use record::{FIRST_KERNEL_SET, FleetCheck, FleetTable, MetricRow, NodeRow, Quality, StateKind, StateRow};
+use record::{
+    FIRST_KERNEL_SET, FleetCheck, FleetTable, MetricRow, NodeRow, Quality, RunColumns, StateKind, StateRow,
+};
 use serde::Serialize;
 use stats::Random;
 
@@ -189,12 +191,15 @@ impl Synthetic {
                 ]
                 .map(|(column, value)| (column.to_owned(), value.into()))
                 .into(),
-                started_utc: STARTED.to_owned(),
-                kernel_set_version: FIRST_KERNEL_SET,
-                preset: "quick".to_owned(),
-                experiment: "check-up".to_owned(),
-                others_share: shares[0],
-                steal_share: shares[1],
+                run: RunColumns {
+                    started_utc: STARTED.to_owned(),
+                    kernel_set_version: FIRST_KERNEL_SET,
+                    preset: "quick".to_owned(),
+                    experiment: "check-up".to_owned(),
+                    others_share: shares[0],
+                    steal_share: shares[1],
+                    ..RunColumns::default()
+                },
                 metrics: self.metrics as u64,
                 ..NodeRow::default()
             },
