@@ -7,9 +7,9 @@ use anyhow::Context;
 use clap::Args;
 use fleet::inventory::Inventory;
 use fleet::node::NodeName;
-use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
+use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, script};
 
-use crate::check_up::{RunArguments, parse_word};
+use crate::check_up::RunArguments;
 use crate::gate_flags::parsed_alone;
 use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
@@ -53,16 +53,10 @@ pub(crate) struct PlanArguments {
     /// So many nodes of a rack at a time: 4; where no rack is known, a tenth of all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     at_once: Option<u32>,
-    /// Slurm: one allocation of all nodes, which begin at the same moment, in place of a job each
-    #[arg(long)]
-    together: bool,
-    /// Draw an arm of an experiment for each node, balanced within each rack; you prepare the nodes accordingly
-    #[arg(long, value_name = "NAME=ARM,ARM", value_parser = parse_arms)]
-    randomise: Option<Arms>,
     /// Kubernetes: the image that holds sidestep
     #[arg(long, value_name = "IMAGE", default_value = concat!("sidestep:", env!("CARGO_PKG_VERSION")))]
     image: String,
-    /// Fix the order and the arms
+    /// Fix the order
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Options of sidestep run
@@ -85,28 +79,6 @@ fn parse_nodes(text: &str) -> Result<NodeList, String> {
     node_list(text).map(NodeList).map_err(|why| why.to_string())
 }
 
-/// The arms of an experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Arms {
-    experiment: String,
-    arms: Vec<String>,
-}
-
-/// Reads `microcode=old,new`.
-fn parse_arms(text: &str) -> Result<Arms, String> {
-    let (experiment, arms) = text.split_once('=').ok_or("give a name and arms, such as microcode=old,new")?;
-    let mut arms: Vec<String> = arms.split(',').map(str::to_owned).collect();
-    let is_word = |word: &str| parse_word(word).is_ok();
-    if !is_word(experiment) || !arms.iter().all(|arm| is_word(arm)) {
-        return Err("names are letters, digits, '-', '_', '.' and ':'".to_owned());
-    }
-    arms.dedup();
-    if arms.len() < 2 {
-        return Err("give at least two different arms".to_owned());
-    }
-    Ok(Arms { experiment: experiment.to_owned(), arms })
-}
-
 /// Prints the plan.
 pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result<Outcome> {
     anyhow::ensure!(
@@ -116,15 +88,7 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
     );
     let drop = arguments.drop.to_str().context("--drop is no UTF-8; choose another name")?.to_owned();
     let options = run_options(&arguments.options)?;
-    let mut nodes = nodes(arguments)?;
-    let seed = arguments.seed.unwrap_or_else(seed_of_now);
-    if let (Some(arms), Nodes::Listed(nodes)) = (&arguments.randomise, &mut nodes) {
-        randomise(nodes, &arms.arms, seed);
-    }
-    anyhow::ensure!(
-        arguments.randomise.is_none() || matches!(nodes, Nodes::Listed(_)),
-        "--randomise requires the names of the nodes; give --nodes LIST or --inventory FILE"
-    );
+    let nodes = nodes(arguments)?;
     let plan = Plan {
         engine: arguments.engine,
         at_once: at_once(arguments, &nodes),
@@ -132,10 +96,8 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
         partition: arguments.partition.clone(),
         drop,
         options,
-        together: arguments.together,
-        experiment: arguments.randomise.as_ref().map(|arms| arms.experiment.clone()),
         image: arguments.image.clone(),
-        seed,
+        seed: arguments.seed.unwrap_or_else(seed_of_now),
     };
     let text = script(&plan)?;
     if !global.quiet {
@@ -178,7 +140,7 @@ fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
 
 /// The nodes that are named, with their racks.
 fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
-    let planned = |name, rack| PlannedNode { name, rack, arm: None };
+    let planned = |name, rack| PlannedNode { name, rack };
     let asked = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
         return Ok(asked.map_or(Nodes::All, |names| {
@@ -239,15 +201,6 @@ mod tests {
         for (text, expected) in [("node\nn1\n../x\n", "row 2"), ("node\nn1\nn1\n", "names n1 twice")] {
             let why = format!("{:#}", parsed(text).expect_err(text));
             assert!(why.contains(expected), "{why}");
-        }
-    }
-
-    #[test]
-    fn arms_are_two_plain_words_or_more() {
-        let arms = parse_arms("microcode=old,new").expect("two arms");
-        assert_eq!((arms.experiment.as_str(), arms.arms.len()), ("microcode", 2));
-        for text in ["", "x", "x=", "x=a", "x=a,a", "=a,b", "x=a b,c", "x=$(y),b"] {
-            assert!(parse_arms(text).is_err(), "{text}");
         }
     }
 
