@@ -8,13 +8,12 @@ use clap::Args;
 use experiments::history::{
     BOUNDS, entry, file_name, fingerprint, is_entry, is_same_machine, to_prune, trends,
 };
-use experiments::neighbours;
 use host::TrustedFolder;
 use host::trusted_folder::UNFINISHED;
 use machine::did_you_mean;
 use record::{
-    ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing,
-    Neighbours, Record, decode, decode_entry, encode, encode_entry,
+    ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Record,
+    decode, decode_entry, encode, encode_entry,
 };
 
 use crate::forms::Forms;
@@ -51,19 +50,6 @@ pub(crate) fn append(record: &Record) {
     if let Err(why) = Store::of_user().append(record) {
         output::complain(&format!("the history has no entry of this run: {why:#}"));
     }
-}
-
-/// Whether others were at work beside a check-up, by its epochs and, if it is asked, by the history, which is as none where it cannot
-/// be read; `None` where something was planted: that is no neighbour.
-pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbours> {
-    if !record.provenance.planted.is_empty() {
-        return None;
-    }
-    let here = fingerprint(&record.machine);
-    let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Entries::default() };
-    let own = found.entries.iter().map(|(_, entry)| entry);
-    let own: Vec<&HistoryEntry> = own.filter(|entry| is_same_machine(&here, &entry.fingerprint)).collect();
-    neighbours::neighbours(record, &own)
 }
 
 /// Lists.

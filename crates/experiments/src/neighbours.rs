@@ -1,18 +1,11 @@
-//! Whether others were at work beside a check-up, when, and how this host ranks among what is known of it.
+//! Whether others were at work beside a check-up, and when.
 //!
 //! What others take shows in what the kernel counts (steal, other programs, waiting for a CPU) and in what epochs of one run
 //! differ by: the same process, a minute later, on the same machine. An epoch is only ever compared with the best one of its
-//! run. A state that lasts longer than the run shows in earlier runs alone; so whether to give an instance back is answered from
-//! them, or not at all.
+//! run. A state that lasts longer than the run shows in earlier runs alone: that is for a guard, which keeps count of its alarms.
 
-use std::collections::BTreeMap;
-
-use record::{
-    CpuShare, EpochCost, HistoryEntry, HostRank, Measurement, Neighbours, Record, measurements, metric,
-};
-use stats::{RowClass, SMALLEST_SPREAD, mean, median, next_run_reach};
-
-use crate::history;
+use record::{CpuShare, EpochCost, Measurement, Neighbours, Record, measurements, metric};
+use stats::{RowClass, mean, median};
 
 /// Shares of CPU time above this were taken by others: what makes a check-up's numbers doubtful is the same 2 %.
 const TAKEN: f64 = 0.02;
@@ -34,9 +27,9 @@ const LIMITS: [(RowClass, f64); 4] = [
     (RowClass::Stream, 1.40),
 ];
 
-/// What a record and earlier runs tell of others; `None` for a record that tells nothing: one epoch and no history. `own` are earlier
-/// runs of this machine.
-pub fn neighbours(record: &Record, own: &[&HistoryEntry]) -> Option<Neighbours> {
+/// What a record shows of others; `None` for a record that shows nothing, as one of one epoch without shares, and where something was
+/// planted: that is no neighbour.
+pub fn neighbours(record: &Record) -> Option<Neighbours> {
     let costs = costs(record);
     let mut found = Neighbours {
         in_guest: record.machine.identity.hypervisor.is_some(),
@@ -45,8 +38,7 @@ pub fn neighbours(record: &Record, own: &[&HistoryEntry]) -> Option<Neighbours> 
         ..Neighbours::default()
     };
     let shares = record.epochs.iter().any(|epoch| !epoch.got.is_unreported());
-    add_ranks(&mut found, record, own);
-    if found.costs.is_empty() && !shares && found.ranks.is_empty() {
+    if !record.provenance.planted.is_empty() || found.costs.is_empty() && !shares {
         return None;
     }
     found.shows = shows(record, &found);
@@ -107,67 +99,7 @@ fn taken(got: &CpuShare) -> bool {
         || got.core_share.is_some_and(|share| share < CORE_SHARE)
 }
 
-/// Fewer earlier runs, or other machines, say nothing about an instance.
-const FEWEST: usize = 5;
-/// A run is beyond the others if runs like them are so once in a hundred, by Student's t.
-const LEVEL: f64 = 0.99;
-
-/// Adds the ranks, and what they say of giving the instance back.
-fn add_ranks(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry]) {
-    let here = history::entry(record);
-    let whole = |entry: &&&HistoryEntry| entry.partial.is_none() && entry.plan == here.plan;
-    let own: Vec<&HistoryEntry> = own.iter().filter(whole).copied().collect();
-    found.ranks = LIMITS.iter().filter_map(|(class, _)| rank(*class, &here, &own)).collect();
-    let known = own.len();
-    if !found.in_guest {
-        return;
-    }
-    if known < FEWEST {
-        found.needed = Some(format!(
-            "whether to give this instance back: {FEWEST} earlier check-ups of it with this plan would tell, there {} {}",
-            if known == 1 { "is" } else { "are" },
-            if known == 0 { "none".to_owned() } else { known.to_string() }
-        ));
-        return;
-    }
-    let worse: Vec<&HostRank> =
-        found.ranks.iter().filter(|rank| rank.is_worse && rank.count >= FEWEST).collect();
-    if worse.is_empty() {
-        found.needed = Some(format!(
-            "whether to give this instance back is undetermined: it is within what {known} earlier check-ups differ by"
-        ));
-    } else {
-        found.give_back = Some(give_back(&worse));
-    }
-}
-
-/// Where this run stands in a class; `None` without others that have its rows.
-fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry]) -> Option<HostRank> {
-    let mine = costs_of_class(class, here);
-    // The middle of the rows that both have, as a logarithm: of an earlier run over this one.
-    let apart = |other: &&HistoryEntry| {
-        let theirs = costs_of_class(class, other);
-        let both = mine.iter().filter_map(|(name, log)| Some(theirs.get(name)? - log));
-        median(&both.collect::<Vec<f64>>())
-    };
-    let logs: Vec<f64> = others.iter().filter_map(apart).collect();
-    let middle = median(&logs)?;
-    let count = logs.len();
-    let spread = (count > 1).then(|| stats::sample_variance(&logs).sqrt());
-    let is_worse = spread.is_some_and(|spread| {
-        -stats::mean(&logs) > spread.max(SMALLEST_SPREAD) * next_run_reach(LEVEL, count)
-    });
-    let better = logs.iter().filter(|log| **log < 0.0).count();
-    Some(HostRank { class, count, better, ratio: (-middle).exp(), spread, is_worse })
-}
-
-/// The costs of a class's rows, by name.
-fn costs_of_class(class: RowClass, entry: &HistoryEntry) -> BTreeMap<&str, f64> {
-    let of_class = entry.rows.iter().filter(|(_, row)| row.class == class);
-    of_class.filter_map(|(name, row)| Some((name.as_str(), row.cost()?))).collect()
-}
-
-/// One sentence on the epochs, and one on each class that is beyond earlier runs.
+/// One sentence on each epoch with others at work, or on all where none is.
 fn shows(record: &Record, found: &Neighbours) -> Vec<String> {
     let count = record.epochs.len();
     let mut lines: Vec<String> =
@@ -175,7 +107,6 @@ fn shows(record: &Record, found: &Neighbours) -> Vec<String> {
     if lines.is_empty() && count > 0 {
         lines.extend(quiet(record, found, count));
     }
-    lines.extend(found.ranks.iter().filter(|rank| rank.is_worse).map(beyond));
     lines
 }
 
@@ -245,33 +176,6 @@ fn shares_taken(got: &CpuShare, above: [f64; 3]) -> Vec<String> {
 fn core_share(got: &CpuShare, below: f64) -> Option<String> {
     let share = got.core_share.filter(|share| *share < below)?;
     Some(format!("{:.0} % of a core", share * 100.0))
-}
-
-fn beyond(rank: &HostRank) -> String {
-    format!("{}: more than these spread", stands(rank))
-}
-
-/// `memory latency +45 % against the median of 5 earlier check-ups of this machine, 5 of them better`.
-fn stands(rank: &HostRank) -> String {
-    let others = format!("{} earlier check-ups of this machine", rank.count);
-    let spread = rank.spread.map_or_else(String::new, |spread| {
-        format!(" (one standard deviation {:.1} %)", spread.exp_m1() * 100.0)
-    });
-    format!(
-        "{} {} against the median of {others}{spread}, {} of them better",
-        class_name(rank.class),
-        signed(rank.ratio),
-        rank.better
-    )
-}
-
-/// The evidence for giving an instance back.
-fn give_back(worse: &[&HostRank]) -> String {
-    let described: Vec<String> = worse.iter().map(|rank| stands(rank)).collect();
-    format!(
-        "there is reason to give this instance back, if a check-up an hour from now finds the same: {}",
-        described.join("; ")
-    )
 }
 
 /// Costs of the core are those of its clock's period.

@@ -220,18 +220,9 @@ fn doubts(record: &Record, found: &mut Vec<Finding>) {
     }
 }
 
-/// What others took while the check-up ran, and whether this instance is worse than it has been.
+/// What others took while the check-up ran.
 fn neighbours(record: &Record, found: &mut Vec<Finding>) {
     let Some(neighbours) = &record.neighbours else { return };
-    if let Some(why) = &neighbours.give_back {
-        let mut back = finding(Area::Noise, "give-back", Severity::Warning, why.clone());
-        back.evidence.clone_from(&neighbours.shows);
-        back.mechanism = Some(
-            "a neighbour that stays, or a worse host: one run cannot tell them apart, and both last longer than it".to_owned(),
-        );
-        back.remedy = Some("run again in an hour; sidestep history shows each run".to_owned());
-        found.push(back);
-    }
     if let (Some(first), false) = (neighbours.shows.first(), neighbours.at_work.is_empty()) {
         found.push(
             finding(Area::Noise, "neighbours", Severity::Notice, first.clone())
@@ -248,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_for_giving_back_is_a_warning_and_a_quiet_run_no_finding() {
+    fn others_at_work_are_a_notice_and_a_quiet_run_no_finding() {
         let judged = |neighbours: Option<Neighbours>| {
             let mut found = Vec::new();
             judge(&Record { neighbours, ..Record::default() }, &mut found);
@@ -258,8 +249,6 @@ mod tests {
         let quiet = Neighbours { shows: vec!["no sign of neighbours".to_owned()], ..Neighbours::default() };
         assert!(judged(None).is_empty() && judged(Some(quiet)).is_empty());
         let busy = Neighbours { shows, at_work: vec![2], ..Neighbours::default() };
-        assert_eq!(judged(Some(busy.clone())), [("neighbours".to_owned(), Severity::Notice)]);
-        let back = Neighbours { give_back: Some("there is reason".to_owned()), ..busy };
-        assert_eq!(judged(Some(back)).len(), 2);
+        assert_eq!(judged(Some(busy)), [("neighbours".to_owned(), Severity::Notice)]);
     }
 }

@@ -108,7 +108,7 @@ fn earlier_area(id: &str) -> Area {
     let noise = ["steal-high", "busy-machine", "busy-sibling", "thermal-throttle", "doubtful-conditions"];
     match id {
         "partial-run" => Area::Run,
-        "neighbours" | "give-back" | "unconverged-cells" => Area::Noise,
+        "neighbours" | "unconverged-cells" => Area::Noise,
         "memory-only-nodes" | "flat-distances" => Area::Memory,
         _ if noise.contains(&id) => Area::Noise,
         _ if memory.contains(&id) || id.starts_with("effective-") || id.starts_with("sockets-") => {
@@ -138,7 +138,7 @@ fn steps(finding: &Finding) -> Vec<Step> {
         "thp-off-cost" | "huge-page-gain" => {
             step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program")
         }
-        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
+        "busy-machine" | "busy-sibling" | "steal-high" | "doubtful-conditions" => {
             step("Repeat when the machine is quiet", "sidestep run --repeat 5")
         }
         "cpus-unequal" if is_open => longer("CPUs", "sidestep run --only memory --budget 5m"),
