@@ -4,7 +4,7 @@ mod check;
 mod export;
 mod plan;
 mod records;
-mod rows;
+pub(crate) mod rows;
 
 use clap::Subcommand;
 

@@ -10,6 +10,7 @@ use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::fleet::rows::csv;
 use crate::forms::Words;
 use crate::options::Global;
 use crate::outcome::Outcome;
@@ -59,7 +60,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.csv {
-        forms::tables(&numbers(&record, &file)?)
+        numbers(&record, &file)?
     } else {
         let page = recording::page(&record, &arguments.record);
         text(arguments, &page, &without_raw(record.clone()), global)?
@@ -72,12 +73,11 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
 ///
 /// # Errors
 /// The record says nothing of its machine.
-fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
+fn numbers(record: &Record, file: &Path) -> anyhow::Result<String> {
     let file = file.display().to_string();
     let rows =
         flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
-    let columns: Vec<&str> = FleetTable::Metrics.columns().collect();
-    Ok(Page::of_rows("metrics", &columns, rows.metrics_of_run()))
+    Ok(csv(FleetTable::Metrics, rows.metrics_of_run()))
 }
 
 /// A page in the form asked for.

@@ -31,17 +31,21 @@ const LIMITS: [(RowClass, f64); 4] = [
 /// planted: that is no neighbour.
 pub fn neighbours(record: &Record) -> Option<Neighbours> {
     let costs = costs(record);
-    let mut found = Neighbours {
-        in_guest: record.machine.identity.hypervisor.is_some(),
-        at_work: at_work(record, &costs),
-        costs,
-        ..Neighbours::default()
-    };
     let shares = record.epochs.iter().any(|epoch| !epoch.got.is_unreported());
-    if !record.provenance.planted.is_empty() || found.costs.is_empty() && !shares {
+    if !record.provenance.planted.is_empty() || costs.is_empty() && !shares {
         return None;
     }
-    found.shows = shows(record, &found);
+    let mut found =
+        Neighbours { in_guest: record.machine.identity.hypervisor.is_some(), costs, ..Neighbours::default() };
+    for (index, epoch) in record.epochs.iter().enumerate() {
+        let signs = signs(&found.costs, index, &epoch.got);
+        if !signs.is_empty() {
+            let (number, count) = (index + 1, record.epochs.len());
+            let who = who(&epoch.got, found.in_guest);
+            found.at_work.push(number);
+            found.shows.push(format!("{who} at work in epoch {number} of {count}: {}", signs.join(", ")));
+        }
+    }
     Some(found)
 }
 
@@ -83,31 +87,23 @@ fn by_epoch(one: &Measurement<'_>) -> Vec<f64> {
     logs.iter().map(|log| log - mean).collect()
 }
 
-/// The epochs, from 1, in which others took something.
-fn at_work(record: &Record, costs: &[EpochCost]) -> Vec<usize> {
-    let is_slow = |epoch: usize| costs.iter().any(|cost| cost.ratios[epoch] > cost.limit);
-    let is_at_work = |epoch: &usize| taken(&record.epochs[*epoch].got) || is_slow(*epoch);
-    (0..record.epochs.len()).filter(is_at_work).map(|epoch| epoch + 1).collect()
-}
-
-/// Whether the kernel counted that others had the CPUs.
-fn taken(got: &CpuShare) -> bool {
-    let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
-    above(got.steal_share, TAKEN)
-        || above(got.others_share, OTHERS)
-        || above(got.waited_share, WAITED)
-        || got.core_share.is_some_and(|share| share < CORE_SHARE)
-}
-
-/// One sentence on each epoch with others at work, or on all where none is.
-fn shows(record: &Record, found: &Neighbours) -> Vec<String> {
-    let count = record.epochs.len();
-    let mut lines: Vec<String> =
-        found.at_work.iter().map(|epoch| at_work_in(record, found, *epoch, count)).collect();
-    if lines.is_empty() && count > 0 {
-        lines.extend(quiet(record, found, count));
-    }
-    lines
+/// What an epoch was slower in than it may be by itself, and what the kernel counted that others had of the CPUs.
+fn signs(costs: &[EpochCost], epoch: usize, got: &CpuShare) -> Vec<String> {
+    let slow = costs.iter().filter(|cost| cost.ratios[epoch] > cost.limit);
+    let slow =
+        slow.map(|cost| format!("{} {:+.0} %", class_name(cost.class), (cost.ratios[epoch] - 1.0) * 100.0));
+    let shares = [
+        ("steal", got.steal_share, TAKEN),
+        ("other programs", got.others_share, OTHERS),
+        ("waiting for a CPU", got.waited_share, WAITED),
+    ];
+    let taken = shares.into_iter().filter_map(|(what, share, limit)| {
+        let share = share.filter(|share| share.is_finite() && *share > limit)?;
+        Some(format!("{what} {:.1} %", share * 100.0))
+    });
+    let core = got.core_share.filter(|share| *share < CORE_SHARE);
+    let core = core.map(|share| format!("a CPU had {:.0} % of a core", share * 100.0));
+    slow.chain(taken).chain(core).collect()
 }
 
 /// Who is meant: other guests where there is a hypervisor, else and where the kernel itself counted them other programs.
@@ -120,64 +116,6 @@ fn who(got: &CpuShare, in_guest: bool) -> &'static str {
     }
 }
 
-fn at_work_in(record: &Record, found: &Neighbours, epoch: usize, count: usize) -> String {
-    let got = &record.epochs[epoch - 1].got;
-    let mut signs: Vec<String> = found
-        .costs
-        .iter()
-        .filter(|cost| cost.ratios[epoch - 1] > cost.limit)
-        .map(|cost| format!("{} {}", class_name(cost.class), signed(cost.ratios[epoch - 1])))
-        .collect();
-    signs.extend(shares_taken(got, [TAKEN, OTHERS, WAITED]));
-    signs.extend(core_share(got, CORE_SHARE).map(|share| format!("a CPU had {share}")));
-    format!("{} at work in epoch {epoch} of {count}: {}", who(got, found.in_guest), signs.join(", "))
-}
-
-/// `None` if no epoch told anything.
-fn quiet(record: &Record, found: &Neighbours, count: usize) -> Option<String> {
-    let most = |of: fn(&CpuShare) -> Option<f64>| {
-        record.epochs.iter().filter_map(|epoch| of(&epoch.got)).reduce(f64::max)
-    };
-    let most = CpuShare {
-        steal_share: most(|got| got.steal_share),
-        others_share: most(|got| got.others_share),
-        waited_share: most(|got| got.waited_share),
-        core_share: record.epochs.iter().filter_map(|epoch| epoch.got.core_share).reduce(f64::min),
-    };
-    let mut signs: Vec<String> = found
-        .costs
-        .iter()
-        .map(|cost| {
-            let worst = cost.ratios.iter().copied().fold(1.0, f64::max);
-            format!("{} {}", class_name(cost.class), signed(worst))
-        })
-        .collect();
-    signs.extend(shares_taken(&most, [-1.0; 3]));
-    signs.extend(core_share(&most, f64::INFINITY).map(|share| format!("each CPU had at least {share}")));
-    let whom = if found.in_guest { "neighbours" } else { "other programs" };
-    let epochs = if count == 1 { "one epoch".to_owned() } else { format!("{count} epochs") };
-    (!signs.is_empty()).then(|| format!("no sign of {whom} in {epochs}: at most {}", signs.join(", ")))
-}
-
-fn shares_taken(got: &CpuShare, above: [f64; 3]) -> Vec<String> {
-    let shares = [
-        ("steal", got.steal_share),
-        ("other programs", got.others_share),
-        ("waiting for a CPU", got.waited_share),
-    ];
-    let described = shares.into_iter().zip(above).filter_map(|((what, share), above)| {
-        let share = share.filter(|share| share.is_finite() && *share > above)?;
-        Some(format!("{what} {:.1} %", share * 100.0))
-    });
-    described.collect()
-}
-
-/// What a CPU had of its core, if that is below.
-fn core_share(got: &CpuShare, below: f64) -> Option<String> {
-    let share = got.core_share.filter(|share| *share < below)?;
-    Some(format!("{:.0} % of a core", share * 100.0))
-}
-
 /// Costs of the core are those of its clock's period.
 fn class_name(class: RowClass) -> &'static str {
     match class {
@@ -185,10 +123,6 @@ fn class_name(class: RowClass) -> &'static str {
         RowClass::Stream => "STREAM time",
         other => other.name(),
     }
-}
-
-fn signed(ratio: f64) -> String {
-    format!("{:+.0} %", (ratio - 1.0) * 100.0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! A record of any version is taken: what it does not say is absent from the rows. Numbers that are not above zero, such as a cost
 //! that came out negative, give no row, as ratios of them mean nothing.
 
-mod form;
 mod metrics;
 mod names;
 mod states;
@@ -14,7 +13,6 @@ use record::{
 };
 
 use crate::node::run_id;
-pub use form::RowForm;
 pub(crate) use metrics::{key, worse_log};
 pub use names::Names;
 

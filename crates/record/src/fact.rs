@@ -79,36 +79,26 @@ const FACTS: &[Kind] = &[
     fact("board", |of| of.machine.identity.board.clone()).column("board", "Board and system."),
     fact("BIOS", |of| of.machine.identity.bios.clone()),
     fact("", |of| of.machine.identity.bios_vendor.clone()).column("bios_vendor", "Who made the BIOS."),
-    fact("", bios_version).column(
-        "bios_version",
-        "Version of the BIOS. Records that hold it with vendor and date in one text have that text here.",
-    ),
-    fact("", |of| of.machine.identity.bios_date.clone()).column("bios_date", "Date of the BIOS, as it says it."),
-    fact("", memory_parts).column(
-        "dimm_part",
-        "Part numbers of the memory modules with their count: `16 x M393A2K43CB2-CTD`; different ones are joined by `+`.",
-    ),
-    fact("microcode", microcode).column(
-        "microcode",
-        "Microcode revision as /proc/cpuinfo shows it: `0xa0011d1`. Several of one node are joined: `0xa0011d1+0xa0011d5`.",
-    ),
+    fact("", bios_version)
+        .column("bios_version", "Version of the BIOS; of old records with vendor and date."),
+    fact("", |of| of.machine.identity.bios_date.clone())
+        .column("bios_date", "Date of the BIOS, as it says it."),
+    fact("", memory_parts).column("dimm_part", "Memory modules: `16 x M393A2K43CB2-CTD`, joined by `+`."),
+    fact("microcode", microcode).column("microcode", "As in /proc/cpuinfo: `0xa0011d1`, joined by `+`."),
     fact(HYPERVISOR, |of| of.machine.identity.hypervisor.clone())
         .column("hypervisor", "Who virtualises the node; NULL on bare metal."),
     fact("CPUs", cpu_counts),
-    fact("kernel", |of| of.machine.environment.kernel.clone())
-        .column("kernel", "Release of the kernel, as it names itself."),
+    fact("kernel", |of| of.machine.environment.kernel.clone()).column("kernel", "Release of the kernel."),
     fact("command line", |of| of.machine.environment.command_line.clone()),
-    fact("", |of| of.machine.environment.command_line.as_deref().map(hash)).column(
-        "cmdline_hash",
-        "Hash of the kernel's command line without the values that name a disk, host or password: alike on alike nodes.",
-    ),
+    fact("", |of| of.machine.environment.command_line.as_deref().map(hash))
+        .column("cmdline_hash", "Of the command line without values that name a disk, host or password."),
     fact("clock source", |of| of.machine.environment.clock_sources.current.clone()),
     fact("frequency policy", |of| {
         let policies = &of.machine.environment.frequency_policies;
         joined(policies.iter().map(|(policy, count)| format!("{policy} x{count}")), ", ")
     }),
     fact("", |of| joined(of.machine.environment.frequency_policies.keys().cloned(), AND))
-        .column("governor", "Driver and governor of the frequency: `amd-pstate/performance`; different ones are joined by `+`.")
+        .column("governor", "Driver and governor: `amd-pstate/performance`, joined by `+`.")
         .setting("governor"),
     fact("idle driver", |of| of.machine.environment.idle_driver.clone()).setting("idle-driver"),
     fact("idle states", |of| {

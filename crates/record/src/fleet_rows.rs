@@ -334,6 +334,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn columns_are_those_of_the_schemas() {
+        for table in FleetTable::ALL {
+            let file = format!("{}/../../docs/fleet-{table}.schema.json", env!("CARGO_MANIFEST_DIR"));
+            let schema: Value =
+                serde_json::from_slice(&std::fs::read(file).expect("a schema")).expect("JSON");
+            let properties = schema["properties"].as_object().expect("columns");
+            let mut columns = table.columns().collect::<Vec<_>>();
+            columns.sort_unstable();
+            assert!(properties.keys().eq(columns), "{table}");
+        }
+    }
+
+    #[test]
     fn a_row_has_no_nesting_and_leaves_unknown_columns_out() {
         let rows = [
             serde_json::to_value(MetricRow::default()),

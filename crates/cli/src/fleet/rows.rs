@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use fleet::rows::{Flattened, RowForm};
+use fleet::rows::Flattened;
 use host::live::{NewFile, WriteError, install_handlers, make_folders, pending_signal};
 use record::{FleetRows, FleetTable};
+use report::Page;
+use serde::Serialize;
 
 use super::records;
-use crate::forms::Forms;
+use crate::forms::{Forms, tables};
 use crate::options::{Global, Names, one_of};
 use crate::outcome::{EndedBySignal, Outcome};
 use crate::output;
@@ -54,6 +56,55 @@ const FORMATS: Names<RowForm> = &[
     (RowForm::Ndjson, "ndjson", "One JSON object a line, which fleet check reads as well"),
     (RowForm::Csv, "csv", "A line of names, then a line for each row"),
 ];
+
+/// As what rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowForm {
+    /// One JSON object a line; a column that is unknown is left out.
+    Ndjson,
+    /// RFC 4180; a column that is unknown is empty.
+    Csv,
+}
+
+impl RowForm {
+    /// The ending of its files.
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// What stands above the rows of a table.
+    fn head(self, table: FleetTable) -> String {
+        match self {
+            Self::Ndjson => String::new(),
+            Self::Csv => csv(table, [(); 0]),
+        }
+    }
+
+    /// A line for each row.
+    fn lines(
+        self,
+        table: FleetTable,
+        rows: impl IntoIterator<Item = impl Serialize>,
+    ) -> anyhow::Result<Vec<u8>> {
+        if self == Self::Csv {
+            return Ok(csv(table, rows).split_once('\n').map(|(_, lines)| lines.into()).unwrap_or_default());
+        }
+        let mut lines = Vec::new();
+        for row in rows {
+            serde_json::to_writer(&mut lines, &row)?;
+            lines.push(b'\n');
+        }
+        Ok(lines)
+    }
+}
+
+/// Rows as CSV, a line of names first.
+pub(crate) fn csv(table: FleetTable, rows: impl IntoIterator<Item = impl Serialize>) -> String {
+    tables(&Page::of_rows(table.name(), &table.columns().collect::<Vec<_>>(), rows))
+}
 
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -158,4 +209,26 @@ fn lines_of_table(rows: &Flattened, form: RowForm, table: FleetTable) -> anyhow:
         FleetTable::Metrics => form.lines(table, rows.metrics_of_run())?,
         FleetTable::Unread => Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::UnreadFile;
+
+    use super::*;
+
+    #[test]
+    fn a_row_of_csv_has_a_field_for_each_column_and_hostile_text_stays_in_its_field() {
+        let unread = |file: &str, reason: &str| {
+            let row = UnreadFile { file: file.to_owned(), reason: reason.to_owned() };
+            String::from_utf8(RowForm::Csv.lines(FleetTable::Unread, [row]).expect("JSON")).expect("UTF-8")
+        };
+        assert_eq!(RowForm::Csv.head(FleetTable::Unread), "file,reason\n");
+        assert_eq!(unread("a", "x, y"), "a,\"x, y\"\n");
+        assert_eq!(
+            unread("=1+1", "@a, b\u{1b}[31m\n"),
+            "'=1+1,\"'@a, b [31m \"\n",
+            "no formula, no line, no colour"
+        );
+    }
 }

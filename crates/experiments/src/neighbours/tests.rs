@@ -60,10 +60,7 @@ fn a_sibling_that_is_busy_for_a_quarter_of_the_time_is_a_neighbour() {
     assert!(found.shows[0].ends_with("a CPU had 86 % of a core"), "{:?}", found.shows);
     run.epochs[1].got = share(0.97);
     let found = neighbours(&run).expect("epochs");
-    assert!(
-        found.at_work.is_empty() && found.shows[0].ends_with("each CPU had at least 97 % of a core"),
-        "{found:?}"
-    );
+    assert!(found.at_work.is_empty() && found.shows.is_empty(), "{found:?}");
 }
 
 #[test]
@@ -74,12 +71,10 @@ fn a_neighbour_of_one_epoch_is_named_with_when_and_by_how_much() {
 }
 
 #[test]
-fn a_quiet_run_shows_no_sign_with_its_numbers() {
+fn a_quiet_run_shows_no_sign() {
     let found = described(&record(&[150.0, 153.0, 152.0], &[0.001, 0.0, 0.0]));
     assert!(found.at_work.is_empty());
-    let [line] = found.shows.as_slice() else { panic!("{:?}", found.shows) };
-    assert!(line.starts_with("no sign of neighbours in 3 epochs: at most core cycle +1 %"), "{line}");
-    assert!(line.contains("memory latency +2 %") && line.ends_with("steal 0.1 %"), "{line}");
+    assert!(found.shows.is_empty(), "the question about noise says how quiet it was: {found:?}");
 }
 
 #[test]
