@@ -4,7 +4,7 @@ mod check;
 mod export;
 mod plan;
 mod records;
-pub(crate) mod rows;
+mod rows;
 
 use clap::Subcommand;
 

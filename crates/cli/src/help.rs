@@ -83,7 +83,6 @@ sidestep fleet plan
   fleet plan --engine ansible --drop /shared/drop -- --full # with options of run
 sidestep fleet rows
   fleet rows /shared/drop -o rows # metrics, nodes and states as NDJSON
-  fleet rows /shared/drop -o rows --format csv # the same as CSV
   fleet rows /shared/drop --table nodes # one table on standard output
 sidestep ab
   ab --toggle thp # huge pages on and off, by the probes they can move

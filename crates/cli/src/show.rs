@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use fleet::rows::{Origin, flatten};
-use record::{FieldError, FleetTable, Record, json_values, outermost_fields, own_document, read_document};
+use record::{
+    FieldError, METRIC_COLUMNS, Record, json_values, outermost_fields, own_document, read_document,
+};
 use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::fleet::rows::csv;
 use crate::forms::Words;
 use crate::options::Global;
 use crate::outcome::Outcome;
@@ -77,7 +78,8 @@ fn numbers(record: &Record, file: &Path) -> anyhow::Result<String> {
     let file = file.display().to_string();
     let rows =
         flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
-    Ok(csv(FleetTable::Metrics, rows.metrics_of_run()))
+    let columns: Vec<&str> = METRIC_COLUMNS.split(' ').collect();
+    Ok(forms::tables(&Page::of_rows("metrics", &columns, rows.metrics_of_run())))
 }
 
 /// A page in the form asked for.
