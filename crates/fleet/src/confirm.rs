@@ -86,28 +86,27 @@ fn jobs(check: &FleetCheck, id: &str) -> (Vec<Job>, Vec<String>) {
             (Some(options), None) => jobs.push(Job { options, ..job }),
         }
     };
+    let job = |experiment, what, [suspects, healthy]: [Vec<String>; 2], runs| Job {
+        experiment,
+        what,
+        suspects,
+        healthy,
+        runs,
+        options: String::new(),
+    };
     for (index, one) in
         check.suspects.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
     {
-        let job = Job {
-            experiment: format!("confirm-{id}-n{index}"),
-            what: format!("node {}", one.node),
-            suspects: vec![one.node.clone()],
-            healthy: one.matched.clone(),
-            runs: NODE_RUNS,
-            options: String::new(),
-        };
-        add(one.stratum, job);
+        let sides = [vec![one.node.clone()], one.matched.clone()];
+        add(
+            one.stratum,
+            job(format!("confirm-{id}-n{index}"), format!("node {}", one.node), sides, NODE_RUNS),
+        );
     }
     for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
     {
-        let [suspects, healthy] = one.repeat_on.clone();
-        let experiment = format!("confirm-{id}-l{index}");
         let what = format!("{}={}", one.factor, one.level);
-        add(
-            one.stratum,
-            Job { experiment, what, suspects, healthy, runs: LEVEL_RUNS, options: String::new() },
-        );
+        add(one.stratum, job(format!("confirm-{id}-l{index}"), what, one.repeat_on.clone(), LEVEL_RUNS));
     }
     (jobs, unusable)
 }

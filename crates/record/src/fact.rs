@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Machine, View, keyed_hash};
+use machine::{View, keyed_hash};
 use serde_json::Value;
 
 use crate::Record;
@@ -135,37 +135,20 @@ const FACTS: &[Kind] = &[
     fact("memory limit", |of| {
         of.machine.environment.limits.cgroup_memory_bytes.map(|bytes| bytes.to_string())
     }),
-];
-
-/// What a record says of its run.
-const RUN_FACTS: &[Kind] = &[
     fact(BOOT, |of| Some(of.provenance.boot_id.as_ref()?.chars().take(BOOT_DIGITS).collect())),
     fact("measured CPUs", |of| Some(of.provenance.cpus.to_string())),
     fact("sidestep", |of| Some(of.provenance.tool_version.clone())),
     fact("root", |of| Some(if of.provenance.root { "yes" } else { "no" }.to_owned())),
 ];
 
-/// What a machine says of itself and of what surrounds its CPUs.
-pub fn facts_of_machine(machine: &Machine) -> Vec<Fact> {
-    machine_facts(&Record { machine: machine.clone(), ..Record::default() })
-}
-
-/// The facts of a record, of its run the last.
+/// The facts of a record: those of the machine, then those of the run, then what the kernel says of flaws.
 pub fn facts(record: &Record) -> Vec<Fact> {
-    machine_facts(record).into_iter().chain(named(RUN_FACTS, record)).collect()
-}
-
-fn machine_facts(record: &Record) -> Vec<Fact> {
-    let states = record.machine.environment.vulnerabilities.iter();
-    let states = states.filter(|(_, state)| !state.is_empty());
+    let fact = |kind: &Kind| Some(Fact { name: kind.name.to_owned(), value: kind.value(record)? });
+    let named = FACTS.iter().filter(|kind| !kind.name.is_empty()).filter_map(fact);
+    let states = record.machine.environment.vulnerabilities.iter().filter(|(_, state)| !state.is_empty());
     let mitigations =
         states.map(|(name, state)| Fact { name: format!("mitigation {name}"), value: state.clone() });
-    named(FACTS, record).chain(mitigations).collect()
-}
-
-fn named(kinds: &'static [Kind], record: &Record) -> impl Iterator<Item = Fact> {
-    let fact = |kind: &Kind| Some(Fact { name: kind.name.to_owned(), value: kind.value(record)? });
-    kinds.iter().filter(|kind| !kind.name.is_empty()).filter_map(fact)
+    named.chain(mitigations).collect()
 }
 
 /// The facts that are columns of rows of nodes.
@@ -273,7 +256,7 @@ mod tests {
 
     #[test]
     fn every_name_column_and_setting_stands_once() {
-        let all = || FACTS.iter().chain(RUN_FACTS);
+        let all = || FACTS.iter();
         let of: [fn(&Kind) -> &'static str; 3] =
             [|kind| kind.name, |kind| kind.column.0, |kind| kind.setting];
         for name in of {

@@ -46,9 +46,7 @@ pub use cores::*;
 pub use disturbance::*;
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::*;
-pub use fact::{
-    BOOT, Fact, HYPERVISOR, IDENTITY, fact_column_names, fact_columns, facts, facts_of_machine, settings,
-};
+pub use fact::{BOOT, Fact, HYPERVISOR, IDENTITY, fact_column_names, fact_columns, facts, settings};
 pub use field::{FieldError, read_document, word};
 pub use finding::{Area, Finding, Severity, Step};
 pub use flaw::{

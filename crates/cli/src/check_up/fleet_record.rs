@@ -156,8 +156,8 @@ fn random_key() -> [u64; 2] {
 /// Reads 32 hexadecimal digits.
 fn parse_key(text: &str) -> Option<[u64; 2]> {
     let is_key = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let word = |digits: &str| u64::from_str_radix(digits, 16).ok();
-    if is_key { Some([word(&text[..16])?, word(&text[16..])?]) } else { None }
+    let key = u128::from_str_radix(text, 16).ok().filter(|_| is_key)?;
+    Some([(key >> 64) as u64, key as u64])
 }
 
 #[cfg(test)]

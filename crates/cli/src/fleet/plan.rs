@@ -140,24 +140,19 @@ fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
 
 /// The nodes that are named, with their racks.
 fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
-    let planned = |name, rack| PlannedNode { name, rack };
     let asked = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
         return Ok(asked.map_or(Nodes::All, |names| {
-            Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
+            Nodes::Listed(names.iter().map(|name| PlannedNode { name: name.clone(), rack: None }).collect())
         }));
     };
     let unusable = || format!("cannot use {} as an inventory", file.display());
-    let racks = racks(inventory(file)?).with_context(unusable)?;
-    let Some(asked) = asked else {
-        return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
-    };
-    let known: BTreeMap<&str, &Option<String>> =
-        racks.iter().map(|(name, rack)| (name.as_str(), rack)).collect();
+    let found = with_racks(inventory(file)?).with_context(unusable)?;
+    let Some(asked) = asked else { return Ok(Nodes::Listed(found)) };
+    let known: BTreeMap<&str, &PlannedNode> = found.iter().map(|node| (node.name.as_str(), node)).collect();
     let with_rack = |name: &NodeName| {
-        let rack =
-            known.get(name.as_str()).with_context(|| format!("{} does not name {name}", file.display()))?;
-        Ok(planned(name.clone(), (*rack).clone()))
+        let node = known.get(name.as_str()).map(|node| (*node).clone());
+        node.with_context(|| format!("{} does not name {name}", file.display()))
     };
     Ok(Nodes::Listed(asked.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
 }
@@ -175,13 +170,13 @@ pub(super) fn inventory(file: &Path) -> anyhow::Result<Inventory> {
 }
 
 /// Nodes and racks of an inventory, in its order.
-fn racks(inventory: Inventory) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+fn with_racks(inventory: Inventory) -> anyhow::Result<Vec<PlannedNode>> {
     let rack = inventory.column("rack");
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for (index, (node, fields)) in inventory.nodes.into_iter().enumerate() {
         let name = NodeName::parse(&node).with_context(|| format!("row {}", index + 1))?;
         anyhow::ensure!(seen.insert(node), "it names {name} twice");
-        found.push((name, rack.and_then(|rack| fields.into_iter().nth(rack)?)));
+        found.push(PlannedNode { name, rack: rack.and_then(|rack| fields.into_iter().nth(rack)?) });
     }
     Ok(found)
 }
@@ -193,10 +188,10 @@ mod tests {
     #[test]
     fn an_inventory_gives_racks_in_its_order_and_its_faults_are_named() {
         let text = "slot,\"node\",Rack\n0,n2,r1\n\n1,\"n1\",\n2,n3\n";
-        let parsed = |text: &str| racks(Inventory::parse(text).expect("a column of nodes"));
+        let parsed = |text: &str| with_racks(Inventory::parse(text).expect("a column of nodes"));
         let racks = parsed(text).expect("an inventory");
         let facts: Vec<(&str, Option<&str>)> =
-            racks.iter().map(|(name, rack)| (name.as_str(), rack.as_deref())).collect();
+            racks.iter().map(|node| (node.name.as_str(), node.rack.as_deref())).collect();
         assert_eq!(facts, [("n2", Some("r1")), ("n1", None), ("n3", None)]);
         for (text, expected) in [("node\nn1\n../x\n", "row 2"), ("node\nn1\nn1\n", "names n1 twice")] {
             let why = format!("{:#}", parsed(text).expect_err(text));

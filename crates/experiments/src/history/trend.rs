@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use record::{FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
+use record::{BOOT, FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
 use stats::{Host, Reach, RowClass, change_points, median};
 
 use super::seconds_of_utc;
 
-/// Facts that differ from boot to boot or run to run and explain nothing.
-const EMPTY_FACTS: [&str; 1] = ["boot"];
 /// Over less time a slope per day says nothing.
 const SLOPE_LEAST_S: f64 = 3600.0;
 const DAY_S: f64 = 86_400.0;
@@ -69,7 +67,7 @@ pub(crate) fn slope_per_day(points: &[(f64, f64)]) -> Option<f64> {
     Some(per_day.exp_m1() * 100.0).filter(|percent| percent.is_finite())
 }
 
-/// Facts in which two runs differ.
+/// Facts in which two runs differ, but for the boot, which explains nothing.
 pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -79,7 +77,7 @@ pub(crate) fn differences(
     names.dedup();
     names
         .into_iter()
-        .filter(|name| !EMPTY_FACTS.contains(&name.as_str()) && before.get(*name) != after.get(*name))
+        .filter(|name| name.as_str() != BOOT && before.get(*name) != after.get(*name))
         .map(|name| FactDifference {
             fact: name.clone(),
             values: vec![before.get(name).cloned(), after.get(name).cloned()],
