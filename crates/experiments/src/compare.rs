@@ -23,6 +23,7 @@ use stats::{Knowledge, Verdict};
 
 pub(crate) use configuration::TestRow;
 pub use configuration::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight};
+pub(crate) use facts::differing;
 pub use import::{ImportError, read};
 pub use of_record::configuration_of_record;
 

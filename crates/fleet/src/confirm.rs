@@ -7,6 +7,7 @@ use record::{FleetCheck, FleetStatus, FleetSuspect, word};
 use stats::Random;
 
 use crate::check::HEALTHY;
+use crate::node::NodeName;
 
 /// Runs of each node beside a suspect: 5 against 10 can have a p of 0.0007.
 const NODE_RUNS: usize = 5;
@@ -164,8 +165,7 @@ fn options(preset: &str) -> Option<String> {
 
 /// Whether a shell, a list of nodes and a list of names take it as it is.
 pub(crate) fn is_word(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+    NodeName::parse(text).is_ok()
 }
 
 /// How far a node stands out, and how far that is known.

@@ -5,7 +5,6 @@
 //! numbers and booleans, without nesting; a column that is unknown is left out of the row, and is NULL to SQL.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -282,13 +281,13 @@ impl FleetTable {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Nodes, Self::States, Self::Metrics, Self::Unread];
 
-    /// The name, of the table and of its file without ending.
-    pub const fn name(self) -> &'static str {
+    /// The name of its file.
+    pub const fn file(self) -> &'static str {
         match self {
-            Self::Nodes => "nodes",
-            Self::States => "states",
-            Self::Metrics => "metrics",
-            Self::Unread => "unread",
+            Self::Nodes => "nodes.ndjson",
+            Self::States => "states.ndjson",
+            Self::Metrics => "metrics.ndjson",
+            Self::Unread => "unread.ndjson",
         }
     }
 }
@@ -298,12 +297,6 @@ pub const METRIC_COLUMNS: &str = "\
     node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
     labels family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
     steal_share partial";
-
-impl fmt::Display for FleetTable {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
 
 #[cfg(test)]
 mod tests {

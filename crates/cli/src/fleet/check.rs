@@ -11,7 +11,7 @@ use machine::counted;
 use record::{FleetCheck, FleetStatus, FleetTable, FleetVerdict};
 use regex::Regex;
 
-use super::{plan, records, rows};
+use super::{plan, records};
 use crate::forms::Forms;
 use crate::options::Global;
 use crate::outcome::Outcome;
@@ -54,7 +54,7 @@ impl CheckArguments {
 /// The runs in a drop directory, or in a folder of rows.
 fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::default();
-    let file = |table: FleetTable| folder.join(rows::file_name(table));
+    let file = |table: FleetTable| folder.join(table.file());
     if file(FleetTable::Metrics).is_file() {
         let open = |table: FleetTable| {
             let unread = || format!("cannot read {}; sidestep fleet rows writes it", file(table).display());

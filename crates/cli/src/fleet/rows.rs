@@ -76,7 +76,7 @@ impl RowFiles {
     fn begin(folder: &Path) -> anyhow::Result<Self> {
         make_folders(folder)?;
         let begin = |table: FleetTable| -> anyhow::Result<_> {
-            let path = folder.join(file_name(table));
+            let path = folder.join(table.file());
             let file = BufWriter::with_capacity(BUFFER_BYTES, NewFile::begin(&path)?);
             Ok((table, path, file))
         };
@@ -108,7 +108,7 @@ impl RowFiles {
         let mut names = Vec::new();
         for (table, path, file) in self.files {
             file.into_inner().map_err(|why| failed(&path, why.into_error()))?.finish()?;
-            names.push(file_name(table));
+            names.push(table.file().to_owned());
         }
         Ok(names)
     }
@@ -116,11 +116,6 @@ impl RowFiles {
 
 fn failed(path: &Path, source: io::Error) -> WriteError {
     WriteError::File { path: path.to_owned(), source }
-}
-
-/// The file of a table.
-pub(super) fn file_name(table: FleetTable) -> String {
-    format!("{table}.ndjson")
 }
 
 /// Reads every record and hands the rows of these tables on as lines of JSON, in the order of the files.

@@ -14,18 +14,22 @@ pub(super) fn differences(configurations: &[Configuration]) -> Vec<FactDifferenc
         }
     }
     let one_kind = configurations.windows(2).all(|pair| pair[0].kind == pair[1].kind);
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let values: Vec<Option<String>> = configurations
-                .iter()
-                .map(|one| one.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone()))
-                .collect();
-            let described = values.iter().flatten().count();
-            let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
-            (differs && (described > 1 || one_kind)).then(|| FactDifference { fact: name.to_owned(), values })
-        })
-        .collect()
+    let of = |one: &Configuration, name: &str| {
+        one.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
+    };
+    let differing = differing(names, |name| configurations.iter().map(|one| of(one, name)).collect());
+    let counts = |one: &FactDifference| one_kind || one.values.iter().flatten().count() > 1;
+    differing.filter(counts).collect()
+}
+
+/// Of named facts those whose values differ.
+pub(crate) fn differing<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    values: impl Fn(&str) -> Vec<Option<String>>,
+) -> impl Iterator<Item = FactDifference> {
+    let all =
+        names.into_iter().map(move |name| FactDifference { fact: name.to_owned(), values: values(name) });
+    all.filter(|one| one.values.windows(2).any(|pair| pair[0] != pair[1]))
 }
 
 /// True if what differs includes the identity of the machine.

@@ -1,12 +1,13 @@
 //! What a row did from run to run: its slope, where its level changed, and which facts changed there; and what runs of this host can
 //! show, by class of rows: from its own history, else from the shipped table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{BOOT, FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
 use stats::{Host, Reach, RowClass, change_points, median};
 
 use super::seconds_of_utc;
+use crate::compare::differing;
 
 /// Over less time a slope per day says nothing.
 const SLOPE_LEAST_S: f64 = 3600.0;
@@ -72,17 +73,9 @@ pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<FactDifference> {
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-        .into_iter()
-        .filter(|name| name.as_str() != BOOT && before.get(*name) != after.get(*name))
-        .map(|name| FactDifference {
-            fact: name.clone(),
-            values: vec![before.get(name).cloned(), after.get(name).cloned()],
-        })
-        .collect()
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).map(String::as_str).collect();
+    let values = |name: &str| [before, after].map(|facts| facts.get(name).cloned()).into();
+    differing(names.into_iter().filter(|name| *name != BOOT), values).collect()
 }
 
 /// The earlier runs that are like the newest whole one: of one plan, and not stopped. They have to be of one machine, oldest first.

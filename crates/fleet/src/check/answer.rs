@@ -32,7 +32,8 @@ pub(super) fn sentence(check: &FleetCheck) -> String {
         }
         FleetVerdict::Odd => {
             let rare = check.minorities.iter().filter(|one| is_rare(one)).count();
-            let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states(rare)];
+            let states = (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")));
+            let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states];
             let parts = joined(parts.into_iter().flatten(), "; ");
             if check.suspects.is_empty() { format!("{nodes}: {parts}") } else { parts }
         }
@@ -60,27 +61,15 @@ fn levels(levels: &[FleetLevel]) -> Option<String> {
     Some(format!("{factor}={level}{tied} explains {by} on {metrics}{more}"))
 }
 
-fn states(rare: usize) -> Option<String> {
-    (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")))
-}
-
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
         tables.nodes.iter().filter(|node| is(node)).map(|node| node.row.node.as_str()).collect()
     };
     let day = |node: &Node| Some((seconds_of_utc(&node.row.run.started_utc)? / DAY_S) as i64);
-    let days: Vec<Option<i64>> = tables.nodes.iter().map(day).collect();
-    let mut known: Vec<i64> = days.iter().copied().flatten().collect();
+    let mut known: Vec<i64> = tables.nodes.iter().filter_map(day).collect();
     known.sort_unstable();
     let middle = known.get(known.len() / 2).copied().unwrap_or_default();
-    let is_apart = |day: &Option<i64>| day.is_none_or(|day| (day - middle).abs() > CLOCK_DAYS);
-    let apart: Vec<&str> = tables
-        .nodes
-        .iter()
-        .zip(&days)
-        .filter(|(_, day)| is_apart(day))
-        .map(|(node, _)| node.row.node.as_str())
-        .collect();
+    let is_apart = |node: &Node| day(node).is_none_or(|day| (day - middle).abs() > CLOCK_DAYS);
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
     let mut notes = Vec::new();
@@ -98,7 +87,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         "whose name two machines have: their hardware differs between records",
     );
     note(&named(&|node| node.row.partial.is_some()), "whose check-up stopped early; what it measured counts");
-    note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
+    note(&named(&is_apart), &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
     let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
     if several > 0 {
         notes

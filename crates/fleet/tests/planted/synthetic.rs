@@ -346,7 +346,7 @@ impl Planted {
 impl Sinks<'_> {
     /// Names of the files of a folder of rows, in the order of the sinks.
     pub(crate) fn files() -> [String; 4] {
-        let rows = |table: FleetTable| format!("{table}.ndjson");
+        let rows = |table: FleetTable| table.file().to_owned();
         let [metrics, nodes, states] = [FleetTable::Metrics, FleetTable::Nodes, FleetTable::States].map(rows);
         [metrics, nodes, states, "inventory.csv".to_owned()]
     }
