@@ -113,9 +113,6 @@ fn line(file: &str, entry: &HistoryEntry, machine: usize) -> HistoryLine {
     }
 }
 
-/// Nearly every entry fits; those that do not are read again.
-const TAIL_BYTES: usize = 32 << 10;
-
 /// A history on disk.
 #[derive(Debug)]
 pub(crate) struct Store(KeptFolder);
@@ -187,20 +184,8 @@ impl Store {
 }
 
 fn read(folder: &TrustedFolder, name: &str) -> Result<HistoryEntry, String> {
-    let tail = |bytes_max: usize| match folder.read_tail(name, bytes_max) {
-        Ok(tail) => Ok(tail.unwrap_or_default()),
-        Err(why) => Err(why.to_string()),
-    };
-    let short = tail(TAIL_BYTES)?;
-    decode_entry(&short)
-        .or_else(|why| {
-            if short.len() == TAIL_BYTES {
-                decode_entry(&tail(ENTRY_BYTES_MAX).unwrap_or_default())
-            } else {
-                Err(why)
-            }
-        })
-        .map_err(|why| why.to_string())
+    let tail = folder.read_tail(name, ENTRY_BYTES_MAX).map_err(|why| why.to_string())?;
+    decode_entry(&tail.unwrap_or_default()).map_err(|why| why.to_string())
 }
 
 /// What cannot be removed stays until the next time: the entry is written, and another run may have been faster.

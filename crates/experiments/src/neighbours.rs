@@ -68,8 +68,7 @@ fn costs(record: &Record) -> Vec<EpochCost> {
         // Only rows that every epoch has: their values stand in the order of the epochs.
         let rows: Vec<Vec<f64>> = of(class).into_iter().filter(|row| row.len() == count).collect();
         let middle = |epoch: usize| median(&rows.iter().map(|row| row[epoch]).collect::<Vec<f64>>());
-        let logs: Option<Vec<f64>> = (0..count).map(middle).collect();
-        let logs = logs?;
+        let logs = (0..count).map(middle).collect::<Option<Vec<f64>>>()?;
         let best = logs.iter().copied().fold(f64::INFINITY, f64::min);
         Some(EpochCost { class, ratios: logs.iter().map(|log| (log - best).exp()).collect(), limit })
     };

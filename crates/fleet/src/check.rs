@@ -155,10 +155,7 @@ fn explanations(tables: &Tables, state: &Minority) -> Vec<String> {
     }
     let of_states = ["flaw ", "setting "];
     let others = tables.levels.iter().filter(|level| {
-        level.stratum == state.about.stratum
-            && level.nodes.len() * 10 >= members.len() * 9
-            && members.len() * 10 >= level.nodes.len() * 9
-            && !of_states.iter().any(|kind| level.factor.starts_with(kind))
+        level.stratum == state.about.stratum && !of_states.iter().any(|kind| level.factor.starts_with(kind))
     });
     let alike = others.filter(|level| Crossing::of(&level.nodes, members).likeness() >= ALIKE);
     alike.take(EXPLANATIONS).map(|level| format!("{}={}", level.factor, level.name)).collect()

@@ -42,7 +42,7 @@ pub enum ConfirmError {
 /// # Errors
 /// `ConfirmError`.
 pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, ConfirmError> {
-    let id = id(check).map_err(ConfirmError::Unusable)?;
+    let id = id(check)?;
     let (jobs, unusable) = jobs(check, id);
     if jobs.is_empty() {
         return Err(unusable.into_iter().next().map_or(ConfirmError::Nothing, ConfirmError::Unusable));
@@ -67,47 +67,33 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
 }
 
 /// The name of a check, which stands in scripts; documents come from elsewhere, and this one is ours.
-fn id(check: &FleetCheck) -> Result<&str, String> {
+fn id(check: &FleetCheck) -> Result<&str, ConfirmError> {
     let refused = || format!("{:?} is no name of a check; make it again with sidestep fleet check", check.id);
-    if is_word(&check.id) { Ok(&check.id) } else { Err(refused()) }
+    is_word(&check.id).then_some(check.id.as_str()).ok_or_else(|| ConfirmError::Unusable(refused()))
 }
 
 /// The jobs of all open suspects, and what cannot be repeated.
 fn jobs(check: &FleetCheck, id: &str) -> (Vec<Job>, Vec<String>) {
     let (mut jobs, mut unusable) = (Vec::new(), Vec::new());
-    let mut add = |stratum: usize, job: Job| {
+    let mut add = |stratum: usize, experiment, what, [suspects, healthy]: [Vec<String>; 2], runs| {
         let preset = check.strata.get(stratum).map(|stratum| stratum.preset.as_str()).unwrap_or_default();
-        let named = || job.suspects.iter().chain(&job.healthy);
-        match (options(preset), named().find(|name| !is_word(name))) {
+        match (options(preset), suspects.iter().chain(&healthy).find(|name| !is_word(name))) {
             (_, Some(name)) => unusable.push(format!("{name:?} is no name that Slurm takes")),
-            (None, _) => unusable.push(format!("{}: no way to repeat preset {preset:?}", job.what)),
-            _ if job.suspects.is_empty() || job.healthy.is_empty() => {
-                unusable.push(format!("{}: no healthy node of the same kind", job.what));
+            (None, _) => unusable.push(format!("{what}: no way to repeat preset {preset:?}")),
+            _ if suspects.is_empty() || healthy.is_empty() => {
+                unusable.push(format!("{what}: no healthy node of the same kind"));
             }
-            (Some(options), None) => jobs.push(Job { options, ..job }),
+            (Some(options), None) => jobs.push(Job { experiment, what, suspects, healthy, runs, options }),
         }
     };
-    let job = |experiment, what, [suspects, healthy]: [Vec<String>; 2], runs| Job {
-        experiment,
-        what,
-        suspects,
-        healthy,
-        runs,
-        options: String::new(),
-    };
-    for (index, one) in
-        check.suspects.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
-    {
-        let sides = [vec![one.node.clone()], one.matched.clone()];
-        add(
-            one.stratum,
-            job(format!("confirm-{id}-n{index}"), format!("node {}", one.node), sides, NODE_RUNS),
-        );
+    let is_open = |status: FleetStatus| status == FleetStatus::Suspect;
+    for (index, one) in check.suspects.iter().enumerate().filter(|(_, one)| is_open(one.status)) {
+        let (name, what) = (format!("confirm-{id}-n{index}"), format!("node {}", one.node));
+        add(one.stratum, name, what, [vec![one.node.clone()], one.matched.clone()], NODE_RUNS);
     }
-    for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
-    {
-        let what = format!("{}={}", one.factor, one.level);
-        add(one.stratum, job(format!("confirm-{id}-l{index}"), what, one.repeat_on.clone(), LEVEL_RUNS));
+    for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| is_open(one.status)) {
+        let (name, what) = (format!("confirm-{id}-l{index}"), format!("{}={}", one.factor, one.level));
+        add(one.stratum, name, what, one.repeat_on.clone(), LEVEL_RUNS);
     }
     (jobs, unusable)
 }
@@ -179,7 +165,7 @@ pub fn suspect_text(one: &FleetSuspect) -> String {
 /// # Errors
 /// `ConfirmError::Unusable`: the check has a name that would be no word.
 pub fn slurm_drain(check: &FleetCheck) -> Result<String, ConfirmError> {
-    let id = id(check).map_err(ConfirmError::Unusable)?;
+    let id = id(check)?;
     let mut text = String::new();
     for one in &check.suspects {
         let reason = format!("sidestep {id}: {}", suspect_text(one));

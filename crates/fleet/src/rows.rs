@@ -69,16 +69,11 @@ pub fn flatten(record: &Record, origin: Origin<'_>) -> Result<Flattened, NoRows>
     Ok(Flattened { node: NodeRow { metrics: metrics.len() as u64, ..node }, states, metrics })
 }
 
-fn name(record: &Record, origin: Origin<'_>) -> String {
-    let provenance = &record.provenance;
-    let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
-    said.map_or_else(|| origin.node.to_owned(), Clone::clone)
-}
-
 fn node(record: &Record, origin: Origin<'_>) -> NodeRow {
     let provenance = &record.provenance;
     let engine = provenance.engine.as_ref();
-    let node = name(record, origin);
+    let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
+    let node = said.map_or_else(|| origin.node.to_owned(), Clone::clone);
     NodeRow {
         run_id: run_id(provenance, &node),
         node,

@@ -38,24 +38,20 @@ pub struct Fact {
 struct Kind {
     /// What it is called in prose; empty where rows of a fleet alone have it.
     name: &'static str,
-    /// Its column in rows of nodes, what the schema says of it, and whether it is a number; empty where it has none.
-    column: (&'static str, &'static str, bool),
+    /// Its column in rows of nodes, and what the schema says of it; empty where it has none.
+    column: (&'static str, &'static str),
     /// Its id among the settings of a fleet; empty where it is none.
     setting: &'static str,
     of: fn(&Record) -> Option<String>,
 }
 
 const fn fact(name: &'static str, of: fn(&Record) -> Option<String>) -> Kind {
-    Kind { name, column: ("", "", false), setting: "", of }
+    Kind { name, column: ("", ""), setting: "", of }
 }
 
 impl Kind {
     const fn column(self, name: &'static str, help: &'static str) -> Self {
-        Self { column: (name, help, false), ..self }
-    }
-
-    const fn number(self) -> Self {
-        Self { column: (self.column.0, self.column.1, true), ..self }
+        Self { column: (name, help), ..self }
     }
 
     const fn setting(self, id: &'static str) -> Self {
@@ -68,13 +64,16 @@ impl Kind {
     }
 }
 
+/// Columns that are numbers.
+const NUMBERS: [&str; 3] = ["family", "model", "stepping"];
+
 /// All of them, in the order in which comparisons show them.
 const FACTS: &[Kind] = &[
     fact("CPU", |of| of.machine.identity.name.clone()).column("cpu_model", "Marketing name of the CPU."),
     fact("CPU signature", |of| of.machine.identity.signature()),
-    fact("", |of| number(of.machine.identity.family)).column("family", "Displayed family.").number(),
-    fact("", |of| number(of.machine.identity.model)).column("model", "Displayed model.").number(),
-    fact("", |of| number(of.machine.identity.stepping)).column("stepping", "Stepping.").number(),
+    fact("", |of| number(of.machine.identity.family)).column("family", "Displayed family."),
+    fact("", |of| number(of.machine.identity.model)).column("model", "Displayed model."),
+    fact("", |of| number(of.machine.identity.stepping)).column("stepping", "Stepping."),
     fact("chip", |of| of.machine.identity.soc.clone()),
     fact("board", |of| of.machine.identity.board.clone()).column("board", "Board and system."),
     fact("BIOS", |of| of.machine.identity.bios.clone()),
@@ -154,8 +153,8 @@ pub fn facts(record: &Record) -> Vec<Fact> {
 /// The facts that are columns of rows of nodes.
 pub fn fact_columns(record: &Record) -> BTreeMap<String, Value> {
     let column = |kind: &Kind| {
-        let ((name, _, is_number), value) = (kind.column, kind.value(record)?);
-        let number = value.parse::<u64>().ok().filter(|_| is_number);
+        let (name, value) = (kind.column.0, kind.value(record)?);
+        let number = value.parse::<u64>().ok().filter(|_| NUMBERS.contains(&name));
         Some((name.to_owned(), number.map_or_else(|| value.into(), Value::from)))
     };
     FACTS.iter().filter(|kind| !kind.column.0.is_empty()).filter_map(column).collect()
@@ -175,10 +174,10 @@ pub fn settings(record: &Record) -> impl Iterator<Item = (&'static str, String)>
 /// The schema of the columns.
 #[cfg(feature = "schema")]
 pub(crate) fn columns_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let columns = FACTS.iter().map(|kind| kind.column).filter(|(name, ..)| !name.is_empty());
+    let columns = FACTS.iter().map(|kind| kind.column).filter(|(name, _)| !name.is_empty());
     let properties: serde_json::Map<String, Value> = columns
-        .map(|(name, help, is_number)| {
-            let kind = if is_number { "integer" } else { "string" };
+        .map(|(name, help)| {
+            let kind = if NUMBERS.contains(&name) { "integer" } else { "string" };
             (name.to_owned(), serde_json::json!({ "description": help, "type": [kind, "null"] }))
         })
         .collect();

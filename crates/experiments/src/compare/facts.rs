@@ -14,10 +14,7 @@ pub(super) fn differences(configurations: &[Configuration]) -> Vec<FactDifferenc
         }
     }
     let one_kind = configurations.windows(2).all(|pair| pair[0].kind == pair[1].kind);
-    let of = |one: &Configuration, name: &str| {
-        one.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
-    };
-    let differing = differing(names, |name| configurations.iter().map(|one| of(one, name)).collect());
+    let differing = differing(names, |name| configurations.iter().map(|one| value(one, name)).collect());
     let counts = |one: &FactDifference| one_kind || one.values.iter().flatten().count() > 1;
     differing.filter(counts).collect()
 }
@@ -42,8 +39,9 @@ pub(super) fn are_different_machines(differences: &[FactDifference]) -> bool {
 
 /// True unless a fact of identity that both tell differs.
 pub(super) fn are_of_one_machine(one: &Configuration, other: &Configuration) -> bool {
-    let of = |from: &Configuration, name: &str| {
-        from.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
-    };
-    IDENTITY.iter().all(|name| of(one, name).zip(of(other, name)).is_none_or(|(a, b)| a == b))
+    IDENTITY.iter().all(|name| value(one, name).zip(value(other, name)).is_none_or(|(a, b)| a == b))
+}
+
+fn value(of: &Configuration, name: &str) -> Option<String> {
+    of.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
 }
