@@ -189,7 +189,7 @@ fn number(number: Option<u32>) -> Option<String> {
 }
 
 fn joined(values: impl Iterator<Item = String>, separator: &str) -> Option<String> {
-    Some(values.collect::<Vec<String>>().join(separator))
+    Some(values.collect::<Vec<String>>().join(separator)).filter(|text| !text.is_empty())
 }
 
 fn hash(text: &str) -> String {
