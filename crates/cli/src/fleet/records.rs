@@ -44,13 +44,11 @@ pub(super) fn each(
             let name = file.name.clone();
             let read = read.and_then(|flat| {
                 let run = (flat.node.node.clone(), flat.node.run_id.clone());
-                match runs.get(&run) {
-                    Some(first) => Err(format!("the same run as {first}")),
-                    None => {
-                        runs.insert(run, name.clone());
-                        Ok(flat)
-                    }
+                if let Some(first) = runs.get(&run) {
+                    return Err(format!("the same run as {first}"));
                 }
+                runs.insert(run, name.clone());
+                Ok(flat)
             });
             match read {
                 Err(reason) => unread.push(UnreadFile { file: name, reason }),

@@ -11,7 +11,7 @@ use super::{FEWEST_NODES, is_rare};
 /// Names in a sentence.
 const NAMES: usize = 4;
 /// Clocks of nodes may differ by this many days before it is noted.
-const CLOCK_DAYS: i64 = 30;
+const CLOCK_DAYS: u64 = 30;
 const DAY_S: u64 = 86_400;
 
 pub(super) fn sentence(check: &FleetCheck) -> String {
@@ -65,11 +65,11 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
         tables.nodes.iter().filter(|node| is(node)).map(|node| node.row.node.as_str()).collect()
     };
-    let day = |node: &Node| Some((seconds_of_utc(&node.row.run.started_utc)? / DAY_S) as i64);
-    let mut known: Vec<i64> = tables.nodes.iter().filter_map(day).collect();
+    let day = |node: &Node| Some(seconds_of_utc(&node.row.run.started_utc)? / DAY_S);
+    let mut known: Vec<u64> = tables.nodes.iter().filter_map(day).collect();
     known.sort_unstable();
     let middle = known.get(known.len() / 2).copied().unwrap_or_default();
-    let is_apart = |node: &Node| day(node).is_none_or(|day| (day - middle).abs() > CLOCK_DAYS);
+    let is_apart = |node: &Node| day(node).is_none_or(|day| day.abs_diff(middle) > CLOCK_DAYS);
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
     let mut notes = Vec::new();

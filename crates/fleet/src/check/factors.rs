@@ -199,10 +199,12 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
             others.map(|(state, nodes, rates)| Minority { about: about(state, &nodes, &rates), nodes }),
         );
     }
-    fn place(one: &Minority) -> (usize, usize, &str, &str, &str) {
-        let about = &one.about;
-        (about.nodes, about.stratum, &about.kind, &about.id, &about.state)
-    }
     minorities.order_by(|a, b| place(a).cmp(&place(b)));
     minorities
+}
+
+/// Its place in the order of all: the rarest first.
+fn place(one: &Minority) -> (usize, usize, &str, &str, &str) {
+    let about = &one.about;
+    (about.nodes, about.stratum, &about.kind, &about.id, &about.state)
 }
