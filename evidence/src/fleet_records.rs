@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use fleet::node::{ENDING, NodeName, run_name};
+use fleet::node::{ENDING, NodeName};
 use kernels::random::SplitMix64;
 use record::{Encoding, Record, encode};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Broken> {
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let bytes = encode(&record, Encoding::Zstd)?;
         bytes_written += bytes.len();
-        fs::write(folder.join(run_name(&record.provenance) + ENDING), bytes)?;
+        fs::write(folder.join(record.provenance.run_name() + ENDING), bytes)?;
     }
     println!("{} records, {bytes_written} bytes", arguments.nodes);
     Ok(Broken::new())

@@ -24,7 +24,7 @@ use crate::progress::ProgressLine;
 use crate::recording::{chosen_cpus, page, provenance, seed_of_now, verdict};
 use crate::store::Folder;
 use crate::{flaws, history, output, sockets};
-pub(crate) use arguments::{RunArguments, parse_word};
+pub(crate) use arguments::RunArguments;
 use epochs::{CheckUpRun, NoProcess};
 use fleet_record::FleetRecord;
 
@@ -137,7 +137,7 @@ fn conclude(
     }
     // Levels name the rows of the history, and the neighbours are what findings are made of.
     diagnosis::name_levels(&mut record);
-    record.neighbours = history::neighbours(&record, dropped.is_none());
+    record.neighbours = experiments::neighbours::neighbours(&record);
     diagnosis::diagnose_named(&mut record);
     record.elapsed_s = run.started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;

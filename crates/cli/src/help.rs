@@ -81,10 +81,8 @@ sidestep fleet plan
   fleet plan --engine slurm --inventory nodes.csv --at-once 2 --drop /shared/drop # at most two nodes of a rack at a time
   fleet plan --engine kubernetes --nodes 'n[1-8]' --image registry/sidestep:0.1 --drop /var/lib/sidestep # a Job for each node
   fleet plan --engine ansible --drop /shared/drop -- --full # with options of run
-  fleet plan --engine slurm --nodes 'n[1-64]' --randomise microcode=old,new --drop /shared/drop # arms drawn at random
 sidestep fleet rows
   fleet rows /shared/drop -o rows # metrics, nodes and states as NDJSON
-  fleet rows /shared/drop -o rows --format csv # the same as CSV
   fleet rows /shared/drop --table nodes # one table on standard output
 sidestep ab
   ab --toggle thp # huge pages on and off, by the probes they can move

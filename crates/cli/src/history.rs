@@ -5,14 +5,15 @@ use std::process;
 
 use anyhow::Context;
 use clap::Args;
-use experiments::history::{BOUNDS, FileName, entry, fingerprint, is_same_machine, to_prune, trends};
-use experiments::neighbours;
+use experiments::history::{
+    BOUNDS, entry, file_name, fingerprint, is_entry, is_same_machine, to_prune, trends,
+};
 use host::TrustedFolder;
 use host::trusted_folder::UNFINISHED;
 use machine::did_you_mean;
 use record::{
-    ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing,
-    Neighbours, Record, decode, decode_entry, encode, encode_entry,
+    ENTRY_BYTES_MAX, Encoding, EntryError, HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Record,
+    decode, decode_entry, encode, encode_entry,
 };
 
 use crate::forms::Forms;
@@ -49,19 +50,6 @@ pub(crate) fn append(record: &Record) {
     if let Err(why) = Store::of_user().append(record) {
         output::complain(&format!("the history has no entry of this run: {why:#}"));
     }
-}
-
-/// Whether others were at work beside a check-up, by its epochs and, if it is asked, by the history, which is as none where it cannot
-/// be read; `None` where something was planted: that is no neighbour.
-pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbours> {
-    if !record.provenance.planted.is_empty() {
-        return None;
-    }
-    let here = fingerprint(&record.machine);
-    let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Entries::default() };
-    let own = found.entries.iter().map(|(_, entry)| entry);
-    let own: Vec<&HistoryEntry> = own.filter(|entry| is_same_machine(&here, &entry.fingerprint)).collect();
-    neighbours::neighbours(record, &own)
 }
 
 /// Lists.
@@ -125,9 +113,6 @@ fn line(file: &str, entry: &HistoryEntry, machine: usize) -> HistoryLine {
     }
 }
 
-/// Nearly every entry fits; those that do not are read again.
-const TAIL_BYTES: usize = 32 << 10;
-
 /// A history on disk.
 #[derive(Debug)]
 pub(crate) struct Store(KeptFolder);
@@ -158,7 +143,7 @@ impl Store {
     /// A folder that cannot be used or written.
     pub(crate) fn append(&self, record: &Record) -> anyhow::Result<()> {
         let provenance = &record.provenance;
-        let name = FileName::text(&provenance.started_utc, provenance.boot_id.as_deref(), process::id())
+        let name = file_name(provenance, process::id())
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
         let record = record.clone().without_raw();
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
@@ -177,10 +162,9 @@ impl Store {
         let mut found = Entries::default();
         let files = folder.files().map_err(|why| self.0.unusable(why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
-            match FileName::parse(&name)
-                .ok_or_else(|| EntryError::NoEntry.to_string())
-                .and_then(|_| read(&folder, &name))
-            {
+            let read =
+                if is_entry(&name) { read(&folder, &name) } else { Err(EntryError::NoEntry.to_string()) };
+            match read {
                 Ok(entry) => found.entries.push((name, entry)),
                 Err(why) => found.skipped.push(format!("{name}: {why}")),
             }
@@ -200,20 +184,8 @@ impl Store {
 }
 
 fn read(folder: &TrustedFolder, name: &str) -> Result<HistoryEntry, String> {
-    let tail = |bytes_max: usize| match folder.read_tail(name, bytes_max) {
-        Ok(tail) => Ok(tail.unwrap_or_default()),
-        Err(why) => Err(why.to_string()),
-    };
-    let short = tail(TAIL_BYTES)?;
-    decode_entry(&short)
-        .or_else(|why| {
-            if short.len() == TAIL_BYTES {
-                decode_entry(&tail(ENTRY_BYTES_MAX).unwrap_or_default())
-            } else {
-                Err(why)
-            }
-        })
-        .map_err(|why| why.to_string())
+    let tail = folder.read_tail(name, ENTRY_BYTES_MAX).map_err(|why| why.to_string())?;
+    decode_entry(&tail.unwrap_or_default()).map_err(|why| why.to_string())
 }
 
 /// What cannot be removed stays until the next time: the entry is written, and another run may have been faster.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use fleet::rows::{Origin, flatten};
-use record::{FieldError, FleetTable, Record, json_values, outermost_fields, own_document, read_document};
+use record::{
+    FieldError, METRIC_COLUMNS, Record, json_values, outermost_fields, own_document, read_document,
+};
 use report::{Figure, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,7 +58,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         report::figure_svg(&record, recording::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.csv {
-        forms::tables(&numbers(&record, &file)?)
+        numbers(&record, &file)?
     } else {
         let page = recording::page(&record, &arguments.record);
         text(arguments, &page, &record.clone().without_raw(), global)?
@@ -69,12 +71,12 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
 ///
 /// # Errors
 /// The record says nothing of its machine.
-fn numbers(record: &Record, file: &Path) -> anyhow::Result<Page> {
+fn numbers(record: &Record, file: &Path) -> anyhow::Result<String> {
     let file = file.display().to_string();
     let rows =
         flatten(record, Origin { file: &file, node: "" }).with_context(|| format!("cannot list {file}"))?;
-    let columns: Vec<&str> = FleetTable::Metrics.columns().collect();
-    Ok(Page::of_rows("metrics", &columns, rows.metrics()))
+    let columns: Vec<&str> = METRIC_COLUMNS.split(' ').collect();
+    Ok(forms::tables(&Page::of_rows("metrics", &columns, rows.metrics_of_run())))
 }
 
 /// A page in the form asked for.

@@ -22,8 +22,8 @@ use rows::Indexed;
 use stats::{Knowledge, Verdict};
 
 pub(crate) use configuration::TestRow;
-pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
-pub(crate) use facts::of_machine as facts_of_machine;
+pub use configuration::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight};
+pub(crate) use facts::differing;
 pub use import::{ImportError, read};
 pub use of_record::configuration_of_record;
 
@@ -264,7 +264,7 @@ fn cautions(
          in the numbers"
             .to_owned(),
     );
-    if differences.iter().any(|difference| difference.fact == facts::BOOT) {
+    if differences.iter().any(|difference| difference.fact == record::BOOT) {
         said.push(
             "a reboot lies between: where memory and interrupts came to lie differs by boot; boot each \
              configuration several times"

@@ -10,7 +10,8 @@ use record::{
 };
 
 use crate::compare::{Test, TestRow, configuration_of_record};
-pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
+pub use pruning::{BOUNDS, Bounds, file_name, is_entry, to_prune};
+pub use record::seconds_of_utc;
 pub use trend::{alike, reach, trends};
 pub(crate) use trend::{differences, slope_per_day};
 

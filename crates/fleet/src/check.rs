@@ -110,7 +110,7 @@ pub fn is_rare(minority: &FleetMinority) -> bool {
 
 /// The start of the last run: the same for the same runs, whatever their order, and fit for names of experiments.
 fn identity(tables: &Tables) -> String {
-    let last = tables.nodes.iter().map(|node| node.row.started_utc.as_str()).max().unwrap_or_default();
+    let last = tables.nodes.iter().map(|node| node.row.run.started_utc.as_str()).max().unwrap_or_default();
     last.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY).collect()
 }
 
@@ -128,7 +128,7 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
     let node = |(node, place): (&node::Node, FleetPlace)| FleetNode {
         node: node.row.node.clone(),
         run_id: node.row.run_id.clone(),
-        started_utc: node.row.started_utc.clone(),
+        started_utc: node.row.run.started_utc.clone(),
         stratum: node.stratum,
         place,
         is_busy: node.is_busy,
@@ -138,22 +138,11 @@ fn nodes(tables: &Tables) -> Vec<FleetNode> {
 }
 
 fn minorities(tables: &Tables) -> Vec<FleetMinority> {
+    let name = |node: &u32| tables.nodes[*node as usize].row.node.clone();
     let minority = |one: &Minority| FleetMinority {
-        kind: one.kind.clone(),
-        id: one.id.clone(),
-        stratum: one.stratum,
-        state: one.state.clone(),
-        usual: one.usual.clone(),
-        nodes: one.nodes.len(),
-        of_nodes: one.of_nodes,
-        examples: one
-            .nodes
-            .iter()
-            .take(EXAMPLES)
-            .map(|n| tables.nodes[*n as usize].row.node.clone())
-            .collect(),
+        examples: one.nodes.iter().take(EXAMPLES).map(name).collect(),
         explained_by: explanations(tables, one),
-        rate_ppb: one.rate_ppb,
+        ..one.about.clone()
     };
     tables.minorities.iter().map(minority).collect()
 }
@@ -166,10 +155,7 @@ fn explanations(tables: &Tables, state: &Minority) -> Vec<String> {
     }
     let of_states = ["flaw ", "setting "];
     let others = tables.levels.iter().filter(|level| {
-        level.stratum == state.stratum
-            && level.nodes.len() * 10 >= members.len() * 9
-            && members.len() * 10 >= level.nodes.len() * 9
-            && !of_states.iter().any(|kind| level.factor.starts_with(kind))
+        level.stratum == state.about.stratum && !of_states.iter().any(|kind| level.factor.starts_with(kind))
     });
     let alike = others.filter(|level| Crossing::of(&level.nodes, members).likeness() >= ALIKE);
     alike.take(EXPLANATIONS).map(|level| format!("{}={}", level.factor, level.name)).collect()

@@ -7,6 +7,7 @@ use record::{FleetCheck, FleetStatus, FleetSuspect, word};
 use stats::Random;
 
 use crate::check::HEALTHY;
+use crate::node::NodeName;
 
 /// Runs of each node beside a suspect: 5 against 10 can have a p of 0.0007.
 const NODE_RUNS: usize = 5;
@@ -41,7 +42,7 @@ pub enum ConfirmError {
 /// # Errors
 /// `ConfirmError`.
 pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, ConfirmError> {
-    let id = id(check).map_err(ConfirmError::Unusable)?;
+    let id = id(check)?;
     let (jobs, unusable) = jobs(check, id);
     if jobs.is_empty() {
         return Err(unusable.into_iter().next().map_or(ConfirmError::Nothing, ConfirmError::Unusable));
@@ -66,48 +67,33 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
 }
 
 /// The name of a check, which stands in scripts; documents come from elsewhere, and this one is ours.
-fn id(check: &FleetCheck) -> Result<&str, String> {
+fn id(check: &FleetCheck) -> Result<&str, ConfirmError> {
     let refused = || format!("{:?} is no name of a check; make it again with sidestep fleet check", check.id);
-    if is_word(&check.id) { Ok(&check.id) } else { Err(refused()) }
+    is_word(&check.id).then_some(check.id.as_str()).ok_or_else(|| ConfirmError::Unusable(refused()))
 }
 
 /// The jobs of all open suspects, and what cannot be repeated.
 fn jobs(check: &FleetCheck, id: &str) -> (Vec<Job>, Vec<String>) {
     let (mut jobs, mut unusable) = (Vec::new(), Vec::new());
-    let mut add = |stratum: usize, job: Job| {
+    let mut add = |stratum: usize, experiment, what, [suspects, healthy]: [Vec<String>; 2], runs| {
         let preset = check.strata.get(stratum).map(|stratum| stratum.preset.as_str()).unwrap_or_default();
-        let named = || job.suspects.iter().chain(&job.healthy);
-        match (options(preset), named().find(|name| !is_word(name))) {
+        match (options(preset), suspects.iter().chain(&healthy).find(|name| !is_word(name))) {
             (_, Some(name)) => unusable.push(format!("{name:?} is no name that Slurm takes")),
-            (None, _) => unusable.push(format!("{}: no way to repeat preset {preset:?}", job.what)),
-            _ if job.suspects.is_empty() || job.healthy.is_empty() => {
-                unusable.push(format!("{}: no healthy node of the same kind", job.what));
+            (None, _) => unusable.push(format!("{what}: no way to repeat preset {preset:?}")),
+            _ if suspects.is_empty() || healthy.is_empty() => {
+                unusable.push(format!("{what}: no healthy node of the same kind"));
             }
-            (Some(options), None) => jobs.push(Job { options, ..job }),
+            (Some(options), None) => jobs.push(Job { experiment, what, suspects, healthy, runs, options }),
         }
     };
-    for (index, one) in
-        check.suspects.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
-    {
-        let job = Job {
-            experiment: format!("confirm-{id}-n{index}"),
-            what: format!("node {}", one.node),
-            suspects: vec![one.node.clone()],
-            healthy: one.matched.clone(),
-            runs: NODE_RUNS,
-            options: String::new(),
-        };
-        add(one.stratum, job);
+    let is_open = |status: FleetStatus| status == FleetStatus::Suspect;
+    for (index, one) in check.suspects.iter().enumerate().filter(|(_, one)| is_open(one.status)) {
+        let (name, what) = (format!("confirm-{id}-n{index}"), format!("node {}", one.node));
+        add(one.stratum, name, what, [vec![one.node.clone()], one.matched.clone()], NODE_RUNS);
     }
-    for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
-    {
-        let [suspects, healthy] = one.repeat_on.clone();
-        let experiment = format!("confirm-{id}-l{index}");
-        let what = format!("{}={}", one.factor, one.level);
-        add(
-            one.stratum,
-            Job { experiment, what, suspects, healthy, runs: LEVEL_RUNS, options: String::new() },
-        );
+    for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| is_open(one.status)) {
+        let (name, what) = (format!("confirm-{id}-l{index}"), format!("{}={}", one.factor, one.level));
+        add(one.stratum, name, what, one.repeat_on.clone(), LEVEL_RUNS);
     }
     (jobs, unusable)
 }
@@ -165,8 +151,7 @@ fn options(preset: &str) -> Option<String> {
 
 /// Whether a shell, a list of nodes and a list of names take it as it is.
 pub(crate) fn is_word(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+    NodeName::parse(text).is_ok()
 }
 
 /// How far a node stands out, and how far that is known.
@@ -180,7 +165,7 @@ pub fn suspect_text(one: &FleetSuspect) -> String {
 /// # Errors
 /// `ConfirmError::Unusable`: the check has a name that would be no word.
 pub fn slurm_drain(check: &FleetCheck) -> Result<String, ConfirmError> {
-    let id = id(check).map_err(ConfirmError::Unusable)?;
+    let id = id(check)?;
     let mut text = String::new();
     for one in &check.suspects {
         let reason = format!("sidestep {id}: {}", suspect_text(one));

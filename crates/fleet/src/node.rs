@@ -15,8 +15,6 @@ const NAME_BYTES_MAX: usize = 253;
 pub const ENDING: &str = ".json.zst";
 /// A hash that only spreads names needs no secret.
 const NO_SECRET: [u64; 2] = [0, 0];
-/// Digits of a boot's name in the name of a file.
-const BOOT_DIGITS: usize = 8;
 
 /// A name that is safe as the name of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,19 +65,11 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// Start and boot of a run, as its file is called: `20261126T045412Z-1a2b3c4d`.
-pub fn run_name(provenance: &Provenance) -> String {
-    let time: String = provenance.started_utc.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
-    let boot = provenance.boot_id.as_deref().unwrap_or_default();
-    let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_DIGITS).collect();
-    format!("{time}-{boot:0>8}")
-}
-
 /// The name of a run in all rows: two runs that begin on one boot within one second differ by their seeds, and two of several nodes
 /// on one host by the names of these.
 pub fn run_id(provenance: &Provenance, node: &str) -> String {
     let unique = keyed_hash([provenance.seed, 0], node.as_bytes()) as u32;
-    format!("{}-{unique:08x}", run_name(provenance))
+    format!("{}-{unique:08x}", provenance.run_name())
 }
 
 #[cfg(test)]
@@ -140,7 +130,7 @@ mod tests {
             seed: 0x1_0000_00ff,
             ..Provenance::default()
         };
-        assert_eq!(run_name(&provenance), "20261126T045412Z-1A2b3c4d");
+        assert_eq!(provenance.run_name(), "20261126T045412Z-1A2b3c4d");
         let id = run_id(&provenance, "n1");
         assert!(id.starts_with("20261126T045412Z-1A2b3c4d-") && id.len() == 34, "{id}");
         assert_eq!(run_id(&provenance, "n1"), id);
@@ -149,6 +139,6 @@ mod tests {
         assert_ne!(run_id(&provenance, "n1"), id);
         provenance.started_utc = "../../<b>'; --".to_owned();
         provenance.boot_id = None;
-        assert_eq!(run_name(&provenance), "b-00000000");
+        assert_eq!(provenance.run_name(), "b-00000000");
     }
 }

@@ -30,8 +30,6 @@ pub struct PlannedNode {
     pub name: NodeName,
     /// Its rack, where that is known.
     pub rack: Option<String>,
-    /// Its arm, in an experiment.
-    pub arm: Option<String>,
 }
 
 /// Which nodes.
@@ -56,10 +54,6 @@ pub struct Plan {
     pub options: Vec<String>,
     /// Nodes of one rack that may be measured at a time.
     pub at_once: usize,
-    /// One allocation of all nodes in place of a job each.
-    pub together: bool,
-    /// The experiment whose arms the nodes have.
-    pub experiment: Option<String>,
     /// The image that holds sidestep, for Kubernetes.
     pub image: String,
     /// Seed of the order.
@@ -75,15 +69,12 @@ pub enum PlanError {
     /// Nothing to measure.
     #[error("no node is left to measure; give others with --nodes LIST or --inventory FILE")]
     NoNodes,
-    /// Only jobs of single nodes can have arms.
-    #[error("arms require a job for each node; leave out --together")]
-    NoArms,
     /// A name that stands for something else there, or would be no word.
     #[error("{0:?} is no name that {1} takes for a {2}; give another")]
     NoName(String, &'static str, &'static str),
-    /// What only Slurm has.
-    #[error("{0} is for --engine slurm alone; leave it out")]
-    SlurmAlone(&'static str),
+    /// Partitions are of Slurm.
+    #[error("--partition is for --engine slurm alone; leave it out")]
+    SlurmAlone,
 }
 
 /// A node with the lane it waits in: nodes of one lane are measured one after the other.
@@ -105,16 +96,8 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
     if matches!(&plan.nodes, Nodes::Listed(nodes) if nodes.is_empty()) {
         return Err(PlanError::NoNodes);
     }
-    if plan.together && plan.experiment.is_some() {
-        return Err(PlanError::NoArms);
-    }
-    if plan.engine != Engine::Slurm {
-        if plan.together {
-            return Err(PlanError::SlurmAlone("--together"));
-        }
-        if plan.partition.is_some() {
-            return Err(PlanError::SlurmAlone("--partition"));
-        }
+    if plan.engine != Engine::Slurm && plan.partition.is_some() {
+        return Err(PlanError::SlurmAlone);
     }
     if let Some(name) = plan.partition.as_ref().filter(|names| !names.split(',').all(is_word)) {
         return Err(PlanError::NoName(name.clone(), "Slurm", "partition"));
@@ -142,33 +125,6 @@ fn placed(nodes: &[PlannedNode], at_once: usize, seed: u64) -> Vec<Placed<'_>> {
     random.shuffle(&mut placed);
     placed.order_by_key(|one| one.turn);
     placed
-}
-
-/// Gives each node an arm: within a rack, or within all nodes whose rack is unknown, as many each as can be, at random.
-pub fn randomise(nodes: &mut [PlannedNode], arms: &[String], seed: u64) {
-    let mut racks: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        racks.entry(node.rack.clone()).or_default().push(index);
-    }
-    let mut random = SplitMix64::new(seed);
-    for mut members in racks.into_values() {
-        random.shuffle(&mut members);
-        // Which arm an odd rack has more of is random too.
-        let first = random.below(arms.len() as u64) as usize;
-        for (place, index) in members.into_iter().enumerate() {
-            nodes[index].arm = Some(arms[(first + place) % arms.len()].clone());
-        }
-    }
-}
-
-/// The options of a node's experiment.
-fn arm_options(plan: &Plan, node: &PlannedNode) -> Vec<String> {
-    match (&plan.experiment, &node.arm) {
-        (Some(experiment), Some(arm)) => {
-            vec!["--experiment".to_owned(), experiment.clone(), "--arm".to_owned(), arm.clone()]
-        }
-        _ => Vec::new(),
-    }
 }
 
 /// A template with a value in place of each `@NAME@`; what stands in a value stays as it is.

@@ -3,27 +3,21 @@
 //! A record of any version is taken: what it does not say is absent from the rows. Numbers that are not above zero, such as a cost
 //! that came out negative, give no row, as ratios of them mean nothing.
 
-mod form;
 mod metrics;
 mod names;
 mod states;
 
-use std::collections::BTreeMap;
-
-use machine::{Identity, Machine, keyed_hash};
-use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Record, StateRow};
+use record::{
+    FIRST_KERNEL_SET, MetricOfRun, MetricRow, NodeRow, PlanOutcome, Provenance, Record, RunColumns, StateRow,
+    fact_columns,
+};
 
 use crate::node::run_id;
-pub use form::RowForm;
 pub(crate) use metrics::{key, worse_log};
 pub use names::Names;
 
 /// What an ordinary check-up is for.
 pub const CHECK_UP: &str = "check-up";
-/// A hash that only tells texts from each other needs no secret.
-const NO_SECRET: [u64; 2] = [0, 0];
-/// Between values of one node that differ where they should be alike.
-const AND: &str = "+";
 
 /// Where a record was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,29 +35,15 @@ pub struct Flattened {
     pub node: NodeRow,
     /// Verdicts, clock pairs, settings.
     pub states: Vec<StateRow>,
-    /// Numbers, no two of them of one metric, labels, CPUs and memory; without what all of the run have alike.
-    pub numbers: Vec<MetricRow>,
+    /// Numbers, no two of them of one metric, labels, CPUs and memory.
+    pub metrics: Vec<MetricRow>,
 }
 
 impl Flattened {
-    /// A row for each number, with what all of the run have alike.
-    pub fn metrics(&self) -> impl Iterator<Item = MetricRow> + '_ {
-        let run = &self.node;
-        self.numbers.iter().map(|number| MetricRow {
-            node: run.node.clone(),
-            run_id: run.run_id.clone(),
-            started_utc: run.started_utc.clone(),
-            boot_id: run.boot_id.clone(),
-            tool_version: run.tool_version.clone(),
-            kernel_set_version: run.kernel_set_version,
-            preset: run.preset.clone(),
-            experiment: run.experiment.clone(),
-            arm: run.arm.clone(),
-            others_share: run.others_share,
-            steal_share: run.steal_share,
-            partial: run.partial.is_some(),
-            ..number.clone()
-        })
+    /// The numbers as they are written.
+    pub fn metrics_of_run(&self) -> impl Iterator<Item = MetricOfRun<'_>> {
+        let NodeRow { run, partial, .. } = &self.node;
+        self.metrics.iter().map(|number| MetricOfRun { number, run, partial: partial.is_some() })
     }
 }
 
@@ -83,52 +63,33 @@ pub fn flatten(record: &Record, origin: Origin<'_>) -> Result<Flattened, NoRows>
     if !record.provenance.planted.is_empty() {
         return Err(NoRows::Planted);
     }
-    let numbers = metrics::numbers(record);
-    let node = NodeRow { metrics: numbers.len() as u64, ..node(record, origin) };
-    let states = states::states(record, &node.node, &node.run_id);
-    Ok(Flattened { node, states, numbers })
-}
-
-fn name(record: &Record, origin: Origin<'_>) -> String {
-    let provenance = &record.provenance;
-    let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
-    said.map_or_else(|| origin.node.to_owned(), Clone::clone)
+    let node = node(record, origin);
+    let metrics = metrics::metrics(record, &node);
+    let states = states::states(record, &node);
+    Ok(Flattened { node: NodeRow { metrics: metrics.len() as u64, ..node }, states, metrics })
 }
 
 fn node(record: &Record, origin: Origin<'_>) -> NodeRow {
-    let (provenance, machine) = (&record.provenance, &record.machine);
-    let (identity, environment) = (&machine.identity, &machine.environment);
+    let provenance = &record.provenance;
     let engine = provenance.engine.as_ref();
-    let node = name(record, origin);
+    let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
+    let node = said.map_or_else(|| origin.node.to_owned(), Clone::clone);
     NodeRow {
         run_id: run_id(provenance, &node),
         node,
-        cpu_model: identity.name.clone(),
-        family: identity.family,
-        model: identity.model,
-        stepping: identity.stepping,
-        microcode: microcode(record),
-        board: identity.board.clone(),
-        bios_vendor: identity.bios_vendor.clone(),
-        bios_version: bios_version(identity),
-        bios_date: identity.bios_date.clone(),
-        dimm_part: memory_parts(machine),
-        kernel: environment.kernel.clone(),
-        cmdline_hash: environment.command_line.as_ref().map(|line| command_line_hash(line)),
-        smt: environment.smt.clone(),
-        governor: joined(environment.frequency_policies.keys().cloned()),
-        thp: environment.transparent_huge_pages.enabled.clone(),
-        hypervisor: identity.hypervisor.clone(),
+        run: RunColumns {
+            started_utc: provenance.started_utc.clone(),
+            boot_id: provenance.boot_id.clone(),
+            tool_version: provenance.tool_version.clone(),
+            kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
+            preset: preset(&provenance.arguments),
+            experiment: experiment(provenance),
+            arm: provenance.arm.clone(),
+            others_share: record.guards.others_share,
+            steal_share: record.guards.steal_share,
+        },
+        facts: fact_columns(record),
         coverage: coverage(record),
-        started_utc: provenance.started_utc.clone(),
-        boot_id: provenance.boot_id.clone(),
-        tool_version: provenance.tool_version.clone(),
-        kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
-        preset: preset(&provenance.arguments),
-        experiment: experiment(provenance),
-        arm: provenance.arm.clone(),
-        others_share: record.guards.others_share,
-        steal_share: record.guards.steal_share,
         partial: record.partial.clone(),
         doubts: record.guards.doubts.len() as u64,
         metrics: 0,
@@ -171,50 +132,12 @@ fn experiment(provenance: &Provenance) -> String {
     if matches!(words.as_slice(), [] | ["run", ..]) { CHECK_UP.to_owned() } else { words.join(" ") }
 }
 
-/// The revisions of all CPUs, as /proc/cpuinfo writes them.
-fn microcode(record: &Record) -> Option<String> {
-    let of_cpus = record.flaw_evidence.iter().flat_map(|evidence| &evidence.cpus);
-    let mut revisions: Vec<u64> = of_cpus.filter_map(|cpu| cpu.microcode).collect();
-    if revisions.is_empty() {
-        revisions.extend(record.machine.identity.microcode);
-    }
-    revisions.sort_unstable();
-    revisions.dedup();
-    joined(revisions.into_iter().map(|revision| format!("{revision:#x}")))
-}
-
-/// The version alone; older records have vendor, version and date in one text.
-fn bios_version(identity: &Identity) -> Option<String> {
-    let is_apart = identity.bios_vendor.is_some() || identity.bios_date.is_some();
-    identity.bios_version.clone().or_else(|| identity.bios.clone().filter(|_| !is_apart))
-}
-
-/// `16 x M393A2K43CB2-CTD`, by part number.
-fn memory_parts(machine: &Machine) -> Option<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for module in &machine.identity.memory_modules {
-        let part = if module.part.is_empty() { "unknown" } else { &module.part };
-        *counts.entry(part).or_default() += 1;
-    }
-    joined(counts.into_iter().map(|(part, count)| format!("{count} x {part}")))
-}
-
-/// A hash of the words that are left of a command line where values that name a disk, host or password are removed.
-fn command_line_hash(line: &str) -> String {
-    format!("{:016x}", keyed_hash(NO_SECRET, line.as_bytes()))
-}
-
 /// Share of the planned probes that ran to their end; those for which the preset has no time were not planned.
 fn coverage(record: &Record) -> Option<f64> {
     let outcomes = record.plan.entries.iter().map(|entry| &entry.outcome);
     let planned: Vec<_> = outcomes.filter(|outcome| !matches!(outcome, PlanOutcome::Dropped(_))).collect();
     let done = planned.iter().filter(|outcome| ***outcome == PlanOutcome::Done).count();
     (!planned.is_empty()).then(|| done as f64 / planned.len() as f64)
-}
-
-fn joined(values: impl Iterator<Item = String>) -> Option<String> {
-    let values: Vec<String> = values.collect();
-    (!values.is_empty()).then(|| values.join(AND))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What disturbed a run, seen from inside; what others took from it, epoch by epoch, and how it stands among earlier ones.
+//! What disturbed a run, seen from inside; what others took from it, epoch by epoch.
 
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
@@ -72,24 +72,6 @@ pub struct EpochCost {
     pub limit: f64,
 }
 
-/// How this run stands among earlier ones in the rows of a class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HostRank {
-    /// The rows behind it.
-    pub class: RowClass,
-    /// Earlier runs of this machine.
-    pub count: usize,
-    /// How many of them were better.
-    pub better: usize,
-    /// Cost of this run over the median of theirs.
-    pub ratio: f64,
-    /// Standard deviation of their costs, of the logarithm; `None` for fewer than two.
-    pub spread: Option<f64>,
-    /// True if this run is further above them than they spread.
-    pub is_worse: bool,
-}
-
 /// Whether others were at work beside a check-up.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -101,12 +83,6 @@ pub struct Neighbours {
     pub costs: Vec<EpochCost>,
     /// Epochs, counted from 1, in which others were at work.
     pub at_work: Vec<usize>,
-    /// Among earlier runs.
-    pub ranks: Vec<HostRank>,
     /// What this shows, in sentences.
     pub shows: Vec<String>,
-    /// Why this instance might be given back; `None` without enough evidence.
-    pub give_back: Option<String>,
-    /// What is needed to tell whether to give it back, where nothing is said of it.
-    pub needed: Option<String>,
 }

@@ -4,9 +4,10 @@
 //! verdict, clock pair and setting: what is counted, and never ranked. They join by `run_id`. Each row is one JSON object of text,
 //! numbers and booleans, without nesting; a column that is unknown is left out of the row, and is NULL to SQL.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Quality;
 
@@ -27,22 +28,6 @@ pub struct MetricRow {
     pub node: String,
     /// The run, unique in the fleet: `20261126T045412Z-1a2b3c4d-9f8e7d6c`, from start, boot, and a hash of seed and node.
     pub run_id: String,
-    /// When the run began by the node's clock, UTC, RFC 3339.
-    pub started_utc: String,
-    /// The boot it ran in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<String>,
-    /// Version of sidestep.
-    pub tool_version: String,
-    /// Version of the inner loops: numbers of different sets are never compared.
-    pub kernel_set_version: u32,
-    /// How deeply was measured: `quick`, `standard`, `full`, `budget-30s`, followed by `+only=memory` where that was asked for.
-    pub preset: String,
-    /// What the run was for: `check-up`, another command, or the name given with `--experiment`.
-    pub experiment: String,
-    /// The arm of an experiment whose arms were drawn at random.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arm: Option<String>,
     /// What was measured, as docs/measurements.md names it: `memory_latency_ns`.
     pub metric: String,
     /// Its parameters, without the CPU: `block_bytes=1048576,stride_bytes=64,page_bytes=4096`; empty where it has none.
@@ -75,77 +60,12 @@ pub struct MetricRow {
     pub ci_hi: Option<f64>,
     /// Whether the interval is as narrow as asked for.
     pub quality: Quality,
-    /// Share of all CPU time that other processes used during the run, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub others_share: Option<f64>,
-    /// Share of CPU time that the hypervisor gave to others, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steal_share: Option<f64>,
-    /// Whether the run stopped early.
-    pub partial: bool,
 }
 
-/// One run on one node: what the node is, and how the run went.
-///
-/// From `node` to `coverage` stand facts that may explain a difference; what follows describes the run.
+/// What all numbers of a run have alike.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodeRow {
-    /// Name of the node.
-    pub node: String,
-    /// The run.
-    pub run_id: String,
-    /// Marketing name of the CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_model: Option<String>,
-    /// Displayed family.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub family: Option<u32>,
-    /// Displayed model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<u32>,
-    /// Stepping.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stepping: Option<u32>,
-    /// Microcode revision as /proc/cpuinfo shows it: `0xa0011d1`. Several of one node are joined: `0xa0011d1+0xa0011d5`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub microcode: Option<String>,
-    /// Board and system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub board: Option<String>,
-    /// Who made the BIOS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bios_vendor: Option<String>,
-    /// Version of the BIOS. Records that hold it with vendor and date in one text have that text here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bios_version: Option<String>,
-    /// Date of the BIOS, as it says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bios_date: Option<String>,
-    /// Part numbers of the memory modules with their count: `16 x M393A2K43CB2-CTD`; different ones are joined by `+`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dimm_part: Option<String>,
-    /// Release of the kernel, as it names itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<String>,
-    /// Hash of the kernel's command line without the values that name a disk, host or password: alike on alike nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cmdline_hash: Option<String>,
-    /// SMT as the kernel has it: `on`, `off`, `forceoff`, `notsupported`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smt: Option<String>,
-    /// Driver and governor of the frequency: `amd-pstate/performance`; different ones are joined by `+`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub governor: Option<String>,
-    /// Transparent huge pages: `always`, `madvise`, `never`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thp: Option<String>,
-    /// Who virtualises the node; NULL on bare metal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hypervisor: Option<String>,
-    /// Share of the planned probes that ran to their end, 0 to 1; NULL where nothing was planned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub coverage: Option<f64>,
+pub struct RunColumns {
     /// When the run began by the node's clock, UTC, RFC 3339.
     pub started_utc: String,
     /// The boot it ran in.
@@ -153,13 +73,13 @@ pub struct NodeRow {
     pub boot_id: Option<String>,
     /// Version of sidestep.
     pub tool_version: String,
-    /// Version of the inner loops.
+    /// Version of the inner loops: numbers of different sets are never compared.
     pub kernel_set_version: u32,
-    /// How deeply was measured, as in `metrics`.
+    /// How deeply was measured: `quick`, `standard`, `full`, `budget-30s`, followed by `+only=memory` where that was asked for.
     pub preset: String,
-    /// What the run was for, as in `metrics`.
+    /// What the run was for: `check-up`, another command, or the name given with `--experiment`.
     pub experiment: String,
-    /// The arm, as in `metrics`.
+    /// The arm of an experiment whose arms were drawn at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// Share of all CPU time that other processes used during the run, 0 to 1.
@@ -168,6 +88,42 @@ pub struct NodeRow {
     /// Share of CPU time that the hypervisor gave to others, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<f64>,
+}
+
+/// A number as it is written, with what all of its run have alike.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricOfRun<'r> {
+    /// The number.
+    #[serde(flatten)]
+    pub number: &'r MetricRow,
+    /// Its run.
+    #[serde(flatten)]
+    pub run: &'r RunColumns,
+    /// Whether the run stopped early.
+    pub partial: bool,
+}
+
+/// One run on one node: what the node is, and how the run went.
+///
+/// Facts of the machine may explain a difference; the rest describes the run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NodeRow {
+    /// Name of the node.
+    pub node: String,
+    /// The run.
+    pub run_id: String,
+    /// When it was made, with what, and beside what.
+    #[serde(flatten)]
+    pub run: RunColumns,
+    /// What the machine is and how it is set, by the columns of `fact_columns`.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::fact::columns_schema"))]
+    pub facts: BTreeMap<String, Value>,
+    /// Share of the planned probes that ran to their end, 0 to 1; NULL where nothing was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
     /// Why the run stopped early; NULL if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
@@ -248,6 +204,13 @@ pub struct StateRow {
     pub offset_ns: Option<f64>,
 }
 
+impl NodeRow {
+    /// A fact of the machine that is text, by its column.
+    pub fn fact(&self, column: &str) -> Option<&str> {
+        self.facts.get(column)?.as_str()
+    }
+}
+
 impl StateRow {
     /// A state of no node yet, of which nothing is known.
     pub fn about(kind: StateKind, id: impl Into<String>) -> Self {
@@ -318,55 +281,35 @@ impl FleetTable {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Nodes, Self::States, Self::Metrics, Self::Unread];
 
-    /// The name, of the table and of its file without ending.
-    pub const fn name(self) -> &'static str {
+    /// The name of its file.
+    pub const fn file(self) -> &'static str {
         match self {
-            Self::Nodes => "nodes",
-            Self::States => "states",
-            Self::Metrics => "metrics",
-            Self::Unread => "unread",
+            Self::Nodes => "nodes.ndjson",
+            Self::States => "states.ndjson",
+            Self::Metrics => "metrics.ndjson",
+            Self::Unread => "unread.ndjson",
         }
     }
 }
 
-/// Columns of nodes.
-const NODE_COLUMNS: &str = "\
-    node run_id cpu_model family model stepping microcode board bios_vendor bios_version bios_date \
-    dimm_part kernel cmdline_hash smt governor thp hypervisor coverage started_utc boot_id \
-    tool_version kernel_set_version preset experiment arm others_share steal_share partial doubts \
-    metrics engine job step serials_hash file";
-/// Columns of states.
-const STATE_COLUMNS: &str = "\
-    node run_id kind id affected workaround protected paid value rate_ppb rate_lo_ppb rate_hi_ppb \
-    offset_ns";
-/// Columns of metrics.
-const METRIC_COLUMNS: &str = "\
+/// Columns of metrics, in their order, with a blank between them.
+pub const METRIC_COLUMNS: &str = "\
     node run_id started_utc boot_id tool_version kernel_set_version preset experiment arm metric \
     labels family cpu socket mem_node unit higher_is_better n estimate ci_lo ci_hi quality others_share \
     steal_share partial";
 
-impl FleetTable {
-    /// Names of its columns, in their order.
-    pub fn columns(self) -> impl Iterator<Item = &'static str> {
-        let names = match self {
-            Self::Nodes => NODE_COLUMNS,
-            Self::States => STATE_COLUMNS,
-            Self::Metrics => METRIC_COLUMNS,
-            Self::Unread => "file reason",
-        };
-        names.split(' ')
-    }
-}
-
-impl fmt::Display for FleetTable {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_those_of_the_schema() {
+        let file = format!("{}/../../docs/fleet-metrics.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let schema: Value = serde_json::from_slice(&std::fs::read(file).expect("a schema")).expect("JSON");
+        let mut columns: Vec<&str> = METRIC_COLUMNS.split(' ').collect();
+        columns.sort_unstable();
+        assert!(schema["properties"].as_object().expect("columns").keys().eq(columns));
+    }
 
     #[test]
     fn a_row_has_no_nesting_and_leaves_unknown_columns_out() {

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Record;
 
+/// So many digits of a boot's name distinguish it from another.
+pub(crate) const BOOT_DIGITS: usize = 8;
+
 /// Origin of a record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -56,6 +59,56 @@ pub struct Provenance {
     /// Windows that were made longer on purpose: such a record says nothing of its machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planted: Vec<Planted>,
+}
+
+impl Provenance {
+    /// Start and boot of a run, as its file is called: `20261126T045412Z-1a2b3c4d`.
+    pub fn run_name(&self) -> String {
+        let time: String = self.started_utc.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+        let boot = self.boot_id.as_deref().unwrap_or_default();
+        let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_DIGITS).collect();
+        format!("{time}-{boot:0>8}")
+    }
+}
+
+/// Seconds since 1970 of `2026-11-21T02:18:46Z`; `None` for anything else.
+pub fn seconds_of_utc(text: &str) -> Option<u64> {
+    let separators = [(4, '-'), (7, '-'), (13, ':'), (16, ':')];
+    let compact: String = text.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    let is_extended = text.len() == 20
+        && separators
+            .iter()
+            .all(|(at, separator)| text.get(*at..).is_some_and(|rest| rest.starts_with(*separator)));
+    seconds_of_compact_utc(&compact).filter(|_| is_extended)
+}
+
+/// Seconds since 1970 of `20261121T021846Z`, as it stands in names; `None` for anything else.
+///
+/// H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
+pub fn seconds_of_compact_utc(text: &str) -> Option<u64> {
+    let mut shape = text.bytes().zip(*b"00000000T000000Z");
+    let is_shaped =
+        shape.all(|(byte, shape)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape });
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
+    let (hour, minute, second) = (number(9, 11)?, number(11, 13)?, number(13, 15)?);
+    let is_time = text.len() == 16
+        && is_shaped
+        && year >= 1970
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour <= 23
+        && minute <= 59
+        && second <= 60;
+    if !is_time {
+        return None;
+    }
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * month + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
 /// What started a run: a scheduler, with its names of the job and its parts.
@@ -154,6 +207,30 @@ mod tests {
         }
         for kept in ["root=... nosmt user.key=...", "Spectre V2 : Vulnerable", "--record=first"] {
             assert!(text.contains(kept), "{kept}: {text}");
+        }
+    }
+
+    #[test]
+    fn times_follow_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_102_444_800, "2100-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(seconds_of_utc(text), Some(seconds));
+        }
+        for wrong in [
+            "1969-12-31T23:59:59Z",
+            "2024-13-01T00:00:00Z",
+            "2024-01-01 00:00:00Z",
+            "2024-01-01T00:00:00",
+            "20240101T000000Z",
+            "2024-01-01T00:0:000Z",
+            "",
+            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
+        ] {
+            assert_eq!(seconds_of_utc(wrong), None, "{wrong}");
         }
     }
 

@@ -61,10 +61,9 @@ fn table<'p>(
         .prose(("reduced", 4), |entry| entry.reduced.join("; "))
 }
 
-/// Whether others were at work beside a run, and whether to give its instance back: one sentence each.
+/// Whether others were at work beside a run: one sentence each.
 pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
-    let shows = neighbours.shows.iter();
-    shows.chain(&neighbours.give_back).chain(&neighbours.needed).map(|line| plain(line)).collect()
+    neighbours.shows.iter().map(|line| plain(line)).collect()
 }
 
 /// What was planted in a record, and that it says nothing of its machine; `None` if nothing was.
@@ -100,8 +99,7 @@ mod tests {
     fn what_is_planted_comes_first_and_who_else_was_at_work_is_on_both_pages() {
         let mut record = Record::default();
         let shows = vec!["neighbours were at work in epoch 2 of 3: steal 4.0 %".to_owned()];
-        let needed = Some("whether to give this instance back: five".to_owned());
-        record.neighbours = Some(Neighbours { shows, needed, ..Neighbours::default() });
+        record.neighbours = Some(Neighbours { shows, ..Neighbours::default() });
         record.plan.entries.push(PlanEntry {
             probe: "control".to_owned(),
             planned_s: 1.0,
@@ -115,7 +113,7 @@ mod tests {
             [page.terminal(Terminal::default(), true), page.html()]
         };
         for page in pages(&record) {
-            assert!(page.contains("epoch 2 of 3: steal 4.0 %") && page.contains("to give this"), "{page}");
+            assert!(page.contains("epoch 2 of 3: steal 4.0 %"), "{page}");
             assert!(!page.to_lowercase().contains("planted"));
         }
         record.provenance.planted = vec![Planted { row: "class:stream".to_owned(), factor: 1.05 }];

@@ -113,7 +113,7 @@ pub(crate) struct DropArguments {
 }
 
 /// Names of experiments and arms become values of rows, and of lines that a shell reads.
-pub(crate) fn parse_word(text: &str) -> Result<String, String> {
+fn parse_word(text: &str) -> Result<String, String> {
     let is_taken = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
     let is_word = !text.is_empty() && text.len() <= WORD_LETTERS_MAX && text.chars().all(is_taken);
     is_word.then(|| text.to_owned()).ok_or_else(|| "give letters, digits, '-', '_', '.' and ':'".to_owned())

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fleet::node::{NodeName, run_name};
+use fleet::node::NodeName;
 use fleet::rows::{Origin, flatten};
 use host::live::{create_atomically, host_name};
 use host::{Root, smbios};
@@ -79,7 +79,7 @@ impl FleetRecord {
     /// # Errors
     /// It cannot be made or written.
     pub(crate) fn folder(&self, begun: &Record) -> anyhow::Result<Folder> {
-        Folder::in_drop(&self.drop, &self.node.folder(), &run_name(&begun.provenance), begun)
+        Folder::in_drop(&self.drop, &self.node.folder(), &begun.provenance.run_name(), begun)
     }
 
     /// Prints what is to be known of a record that was dropped.
@@ -93,7 +93,7 @@ impl FleetRecord {
         if global.quiet {
             return Ok(());
         }
-        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.numbers.len());
+        let numbers = flatten(&record, Origin { file: "", node: "" }).map_or(0, |rows| rows.metrics.len());
         let warnings = record.findings.iter().filter(|one| one.severity == Severity::Warning).count();
         let mut remarks = vec![counted(numbers, "number"), counted(warnings, "warning")];
         remarks.extend((!record.guards.doubts.is_empty()).then(|| "noisy".to_owned()));
@@ -155,8 +155,8 @@ fn random_key() -> [u64; 2] {
 /// Reads 32 hexadecimal digits.
 fn parse_key(text: &str) -> Option<[u64; 2]> {
     let is_key = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let word = |digits: &str| u64::from_str_radix(digits, 16).ok();
-    if is_key { Some([word(&text[..16])?, word(&text[16..])?]) } else { None }
+    let key = u128::from_str_radix(text, 16).ok().filter(|_| is_key)?;
+    Some([(key >> 64) as u64, key as u64])
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl CheckArguments {
 /// The runs in a drop directory, or in a folder of rows.
 fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::default();
-    let file = |table: FleetTable| folder.join(format!("{table}.ndjson"));
+    let file = |table: FleetTable| folder.join(table.file());
     if file(FleetTable::Metrics).is_file() {
         let open = |table: FleetTable| {
             let unread = || format!("cannot read {}; sidestep fleet rows writes it", file(table).display());
@@ -67,7 +67,7 @@ fn gathered(folder: &Path) -> anyhow::Result<Gathered> {
         gathered.add_rows(nodes, states, metrics)?;
         return Ok(gathered);
     }
-    let found = records::each(folder, Ok, |rows| {
+    let found = records::each(folder, |rows| {
         gathered.add(rows);
         Ok(())
     })?;

@@ -7,9 +7,9 @@ use anyhow::Context;
 use clap::Args;
 use fleet::inventory::Inventory;
 use fleet::node::NodeName;
-use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
+use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, script};
 
-use crate::check_up::{RunArguments, parse_word};
+use crate::check_up::RunArguments;
 use crate::gate_flags::parsed_alone;
 use crate::options::{Global, Names, one_of};
 use crate::outcome::Outcome;
@@ -53,16 +53,10 @@ pub(crate) struct PlanArguments {
     /// So many nodes of a rack at a time: 4; where no rack is known, a tenth of all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     at_once: Option<u32>,
-    /// Slurm: one allocation of all nodes, which begin at the same moment, in place of a job each
-    #[arg(long)]
-    together: bool,
-    /// Draw an arm of an experiment for each node, balanced within each rack; you prepare the nodes accordingly
-    #[arg(long, value_name = "NAME=ARM,ARM", value_parser = parse_arms)]
-    randomise: Option<Arms>,
     /// Kubernetes: the image that holds sidestep
     #[arg(long, value_name = "IMAGE", default_value = concat!("sidestep:", env!("CARGO_PKG_VERSION")))]
     image: String,
-    /// Fix the order and the arms
+    /// Fix the order
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Options of sidestep run
@@ -85,28 +79,6 @@ fn parse_nodes(text: &str) -> Result<NodeList, String> {
     node_list(text).map(NodeList).map_err(|why| why.to_string())
 }
 
-/// The arms of an experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Arms {
-    experiment: String,
-    arms: Vec<String>,
-}
-
-/// Reads `microcode=old,new`.
-fn parse_arms(text: &str) -> Result<Arms, String> {
-    let (experiment, arms) = text.split_once('=').ok_or("give a name and arms, such as microcode=old,new")?;
-    let mut arms: Vec<String> = arms.split(',').map(str::to_owned).collect();
-    let is_word = |word: &str| parse_word(word).is_ok();
-    if !is_word(experiment) || !arms.iter().all(|arm| is_word(arm)) {
-        return Err("names are letters, digits, '-', '_', '.' and ':'".to_owned());
-    }
-    arms.dedup();
-    if arms.len() < 2 {
-        return Err("give at least two different arms".to_owned());
-    }
-    Ok(Arms { experiment: experiment.to_owned(), arms })
-}
-
 /// Prints the plan.
 pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result<Outcome> {
     anyhow::ensure!(
@@ -116,15 +88,7 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
     );
     let drop = arguments.drop.to_str().context("--drop is no UTF-8; choose another name")?.to_owned();
     let options = run_options(&arguments.options)?;
-    let mut nodes = nodes(arguments)?;
-    let seed = arguments.seed.unwrap_or_else(seed_of_now);
-    if let (Some(arms), Nodes::Listed(nodes)) = (&arguments.randomise, &mut nodes) {
-        randomise(nodes, &arms.arms, seed);
-    }
-    anyhow::ensure!(
-        arguments.randomise.is_none() || matches!(nodes, Nodes::Listed(_)),
-        "--randomise requires the names of the nodes; give --nodes LIST or --inventory FILE"
-    );
+    let nodes = nodes(arguments)?;
     let plan = Plan {
         engine: arguments.engine,
         at_once: at_once(arguments, &nodes),
@@ -132,10 +96,8 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
         partition: arguments.partition.clone(),
         drop,
         options,
-        together: arguments.together,
-        experiment: arguments.randomise.as_ref().map(|arms| arms.experiment.clone()),
         image: arguments.image.clone(),
-        seed,
+        seed: arguments.seed.unwrap_or_else(seed_of_now),
     };
     let text = script(&plan)?;
     if !global.quiet {
@@ -178,24 +140,19 @@ fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
 
 /// The nodes that are named, with their racks.
 fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
-    let planned = |name, rack| PlannedNode { name, rack, arm: None };
     let asked = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
         return Ok(asked.map_or(Nodes::All, |names| {
-            Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
+            Nodes::Listed(names.iter().map(|name| PlannedNode { name: name.clone(), rack: None }).collect())
         }));
     };
     let unusable = || format!("cannot use {} as an inventory", file.display());
-    let racks = racks(inventory(file)?).with_context(unusable)?;
-    let Some(asked) = asked else {
-        return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
-    };
-    let known: BTreeMap<&str, &Option<String>> =
-        racks.iter().map(|(name, rack)| (name.as_str(), rack)).collect();
+    let found = with_racks(inventory(file)?).with_context(unusable)?;
+    let Some(asked) = asked else { return Ok(Nodes::Listed(found)) };
+    let known: BTreeMap<&str, &PlannedNode> = found.iter().map(|node| (node.name.as_str(), node)).collect();
     let with_rack = |name: &NodeName| {
-        let rack =
-            known.get(name.as_str()).with_context(|| format!("{} does not name {name}", file.display()))?;
-        Ok(planned(name.clone(), (*rack).clone()))
+        let node = known.get(name.as_str()).map(|node| (*node).clone());
+        node.with_context(|| format!("{} does not name {name}", file.display()))
     };
     Ok(Nodes::Listed(asked.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
 }
@@ -213,13 +170,13 @@ pub(super) fn inventory(file: &Path) -> anyhow::Result<Inventory> {
 }
 
 /// Nodes and racks of an inventory, in its order.
-fn racks(inventory: Inventory) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+fn with_racks(inventory: Inventory) -> anyhow::Result<Vec<PlannedNode>> {
     let rack = inventory.column("rack");
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for (index, (node, fields)) in inventory.nodes.into_iter().enumerate() {
         let name = NodeName::parse(&node).with_context(|| format!("row {}", index + 1))?;
         anyhow::ensure!(seen.insert(node), "it names {name} twice");
-        found.push((name, rack.and_then(|rack| fields.into_iter().nth(rack)?)));
+        found.push(PlannedNode { name, rack: rack.and_then(|rack| fields.into_iter().nth(rack)?) });
     }
     Ok(found)
 }
@@ -231,23 +188,14 @@ mod tests {
     #[test]
     fn an_inventory_gives_racks_in_its_order_and_its_faults_are_named() {
         let text = "slot,\"node\",Rack\n0,n2,r1\n\n1,\"n1\",\n2,n3\n";
-        let parsed = |text: &str| racks(Inventory::parse(text).expect("a column of nodes"));
+        let parsed = |text: &str| with_racks(Inventory::parse(text).expect("a column of nodes"));
         let racks = parsed(text).expect("an inventory");
         let facts: Vec<(&str, Option<&str>)> =
-            racks.iter().map(|(name, rack)| (name.as_str(), rack.as_deref())).collect();
+            racks.iter().map(|node| (node.name.as_str(), node.rack.as_deref())).collect();
         assert_eq!(facts, [("n2", Some("r1")), ("n1", None), ("n3", None)]);
         for (text, expected) in [("node\nn1\n../x\n", "row 2"), ("node\nn1\nn1\n", "names n1 twice")] {
             let why = format!("{:#}", parsed(text).expect_err(text));
             assert!(why.contains(expected), "{why}");
-        }
-    }
-
-    #[test]
-    fn arms_are_two_plain_words_or_more() {
-        let arms = parse_arms("microcode=old,new").expect("two arms");
-        assert_eq!((arms.experiment.as_str(), arms.arms.len()), ("microcode", 2));
-        for text in ["", "x", "x=", "x=a", "x=a,a", "=a,b", "x=a b,c", "x=$(y),b"] {
-            assert!(parse_arms(text).is_err(), "{text}");
         }
     }
 

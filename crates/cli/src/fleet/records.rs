@@ -10,7 +10,7 @@ use std::thread;
 
 use fleet::rows::{Flattened, Names, Origin, flatten};
 use host::live::start_thread;
-use record::{FLEET_ROWS_SCHEMA, FleetRows, NodeRow, UnreadFile, decode_for_rows};
+use record::{FLEET_ROWS_SCHEMA, FleetRows, UnreadFile, decode};
 
 use crate::store;
 
@@ -27,48 +27,40 @@ const ENDINGS: [&str; 2] = [".json", ".json.zst"];
 /// What a record is called before it is whole.
 const UNFINISHED: &str = ".tmp";
 
-/// What became of one file.
-struct Read<T> {
-    node: NodeRow,
-    states: u64,
-    made: T,
-}
-
-/// Makes something of the rows of every record, on all CPUs, and hands it on in the order of the files.
+/// Lays every record flat, on all CPUs, and hands the rows on in the order of the files.
 ///
 /// # Errors
 /// The directory cannot be listed, holds no record, or what `take` says.
-pub(super) fn each<T: Send>(
+pub(super) fn each(
     drop: &Path,
-    make: impl Fn(Flattened) -> anyhow::Result<T> + Sync,
-    mut take: impl FnMut(T) -> anyhow::Result<()>,
+    mut take: impl FnMut(Flattened) -> anyhow::Result<()>,
 ) -> anyhow::Result<FleetRows> {
     let (files, mut unread) = found_below(drop)?;
     let mut rows = FleetRows { schema: FLEET_ROWS_SCHEMA, ..FleetRows::default() };
     let (mut names, mut runs) = (Names::default(), BTreeMap::new());
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     for some in files.chunks(RECORDS_AT_A_TIME * threads) {
-        for (file, read) in some.iter().zip(all_read(some, &make)) {
+        for (file, read) in some.iter().zip(all_read(some)) {
             let name = file.name.clone();
-            let Read { node, states, made } = match read {
-                Ok(read) => read,
-                Err(reason) => {
-                    unread.push(UnreadFile { file: name, reason });
-                    continue;
+            let read = read.and_then(|flat| {
+                let run = (flat.node.node.clone(), flat.node.run_id.clone());
+                if let Some(first) = runs.get(&run) {
+                    return Err(format!("the same run as {first}"));
                 }
-            };
-            let run = (node.node.clone(), node.run_id.clone());
-            if let Some(first) = runs.get(&run) {
-                unread.push(UnreadFile { file: name, reason: format!("the same run as {first}") });
-                continue;
+                runs.insert(run, name.clone());
+                Ok(flat)
+            });
+            match read {
+                Err(reason) => unread.push(UnreadFile { file: name, reason }),
+                Ok(flat) => {
+                    names.add(&flat.node);
+                    rows.records += 1;
+                    rows.partial += u64::from(flat.node.partial.is_some());
+                    rows.metrics += flat.node.metrics;
+                    rows.states += flat.states.len() as u64;
+                    take(flat)?;
+                }
             }
-            runs.insert(run, name);
-            names.add(&node);
-            rows.records += 1;
-            rows.partial += u64::from(node.partial.is_some());
-            rows.metrics += node.metrics;
-            rows.states += states;
-            take(made)?;
         }
     }
     unread.sort_by(|a, b| a.file.cmp(&b.file));
@@ -84,11 +76,8 @@ pub(super) fn each<T: Send>(
 }
 
 /// Reads files on all CPUs; results stand in the order of the files.
-fn all_read<T: Send>(
-    files: &[RecordFile],
-    make: &(impl Fn(Flattened) -> anyhow::Result<T> + Sync),
-) -> Vec<Result<Read<T>, String>> {
-    let part = |files: &[RecordFile]| files.iter().map(|file| read(file, make)).collect::<Vec<_>>();
+fn all_read(files: &[RecordFile]) -> Vec<Result<Flattened, String>> {
+    let part = |files: &[RecordFile]| files.iter().map(read).collect::<Vec<_>>();
     let mut parts = files.chunks(RECORDS_AT_A_TIME);
     let Some(own) = parts.next() else { return Vec::new() };
     thread::scope(|scope| {
@@ -105,17 +94,14 @@ fn all_read<T: Send>(
     })
 }
 
-/// What is made of one file, or why it gives no rows.
-fn read<T>(file: &RecordFile, make: impl Fn(Flattened) -> anyhow::Result<T>) -> Result<Read<T>, String> {
+/// The rows of one file, or why it gives none.
+fn read(file: &RecordFile) -> Result<Flattened, String> {
     let bytes = store::read_bounded(&file.path, RECORD_BYTES_MAX, "record")
         .map_err(|why| why.root_cause().to_string())?;
-    let mut record = decode_for_rows(&bytes).map_err(|why| why.to_string())?;
+    let mut record = decode(&bytes).map_err(|why| why.to_string())?;
     // A run that was killed has no levels yet; they name the families of metrics.
     diagnosis::name_levels(&mut record);
-    let rows =
-        flatten(&record, Origin { file: &file.name, node: &file.node }).map_err(|why| why.to_string())?;
-    let (node, states) = (rows.node.clone(), rows.states.len() as u64);
-    Ok(Read { node, states, made: make(rows).map_err(|why| why.to_string())? })
+    flatten(&record, Origin { file: &file.name, node: &file.node }).map_err(|why| why.to_string())
 }
 
 /// A file that is called like a record.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use fleet::rows::{Flattened, RowForm};
 use host::live::{NewFile, WriteError, install_handlers, make_folders, pending_signal};
 use record::{FleetRows, FleetTable};
+use serde::Serialize;
 
 use super::records;
 use crate::forms::Forms;
@@ -34,9 +34,6 @@ pub(crate) struct RowsArguments {
     /// Print one table on standard output instead
     #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"], value_parser = one_of(TABLES))]
     table: Option<FleetTable>,
-    /// As what rows are written
-    #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = one_of(FORMATS))]
-    format: RowForm,
     #[command(flatten)]
     forms: Forms,
 }
@@ -49,27 +46,16 @@ const TABLES: Names<FleetTable> = &[
     (FleetTable::Unread, "unread", "One row a file that gave none"),
 ];
 
-/// As what rows are written.
-const FORMATS: Names<RowForm> = &[
-    (RowForm::Ndjson, "ndjson", "One JSON object a line, which fleet check reads as well"),
-    (RowForm::Csv, "csv", "A line of names, then a line for each row"),
-];
-
 /// Does what was asked for.
 pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let form = arguments.format;
     if let Some(table) = arguments.table {
-        output::print(&form.head(table))?;
-        let found = lay_flat(&arguments.drop, form, &[table], &mut |_, lines| {
-            output::print(&String::from_utf8_lossy(lines))
-        })?;
+        let found = lay_flat(&arguments.drop, &[table], &mut |_, lines| output::print(lines))?;
         return Ok(Outcome::judged(global, false, !found.unread.is_empty()));
     }
     let folder = arguments.output.as_deref().context("name a folder with --output DIR")?;
     install_handlers()?;
-    let mut files = RowFiles::begin(folder, form)?;
-    let found =
-        lay_flat(&arguments.drop, form, &FleetTable::ALL, &mut |table, lines| files.take(table, lines))?;
+    let mut files = RowFiles::begin(folder)?;
+    let found = lay_flat(&arguments.drop, &FleetTable::ALL, &mut |table, lines| files.take(table, lines))?;
     let found = FleetRows { folder: folder.display().to_string(), files: files.finish()?, ..found };
     let page = report::fleet_rows_page(&found);
     arguments.forms.print(&page, &found, global)?;
@@ -79,7 +65,6 @@ pub(super) fn rows(arguments: &RowsArguments, global: &Global) -> anyhow::Result
 /// Files in the making; those that are not finished go with it.
 struct RowFiles {
     folder: PathBuf,
-    form: RowForm,
     files: Vec<(FleetTable, PathBuf, BufWriter<NewFile>)>,
 }
 
@@ -88,27 +73,28 @@ impl RowFiles {
     ///
     /// # Errors
     /// It cannot be written.
-    fn begin(folder: &Path, form: RowForm) -> anyhow::Result<Self> {
+    fn begin(folder: &Path) -> anyhow::Result<Self> {
         make_folders(folder)?;
         let begin = |table: FleetTable| -> anyhow::Result<_> {
-            let path = folder.join(format!("{table}.{}", form.ending()));
-            let mut file = BufWriter::with_capacity(BUFFER_BYTES, NewFile::begin(&path)?);
-            file.write_all(form.head(table).as_bytes()).map_err(|source| failed(&path, source))?;
+            let path = folder.join(table.file());
+            let file = BufWriter::with_capacity(BUFFER_BYTES, NewFile::begin(&path)?);
             Ok((table, path, file))
         };
         let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
-        Ok(Self { folder: folder.to_owned(), form, files: files? })
+        Ok(Self { folder: folder.to_owned(), files: files? })
     }
 
     /// Writes lines of a table.
-    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+    fn take(&mut self, table: FleetTable, lines: &str) -> anyhow::Result<()> {
         if let Some(signal) = pending_signal() {
             return Err(anyhow::Error::new(EndedBySignal(signal))
                 .context(format!("ended by the user; no file in {} is replaced", self.folder.display())));
         }
         let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
         let (_, path, file) = of_table.expect("every table has a file");
-        file.write_all(lines).map_err(|source| failed(path, source)).context("the rows are not written")
+        file.write_all(lines.as_bytes())
+            .map_err(|source| failed(path, source))
+            .context("the rows are not written")
     }
 
     /// Puts every file in its place.
@@ -122,7 +108,7 @@ impl RowFiles {
         let mut names = Vec::new();
         for (table, path, file) in self.files {
             file.into_inner().map_err(|why| failed(&path, why.into_error()))?.finish()?;
-            names.push(format!("{table}.{}", self.form.ending()));
+            names.push(table.file().to_owned());
         }
         Ok(names)
     }
@@ -132,30 +118,29 @@ fn failed(path: &Path, source: io::Error) -> WriteError {
     WriteError::File { path: path.to_owned(), source }
 }
 
-/// Reads every record and hands the rows of these tables on as lines, in the order of the files.
+/// Reads every record and hands the rows of these tables on as lines of JSON, in the order of the files.
 fn lay_flat(
     drop: &Path,
-    form: RowForm,
     tables: &[FleetTable],
-    take: &mut dyn FnMut(FleetTable, &[u8]) -> anyhow::Result<()>,
+    take: &mut dyn FnMut(FleetTable, &str) -> anyhow::Result<()>,
 ) -> anyhow::Result<FleetRows> {
-    let lines = |rows: Flattened| -> anyhow::Result<Vec<(FleetTable, Vec<u8>)>> {
-        tables.iter().map(|table| Ok((*table, lines_of_table(&rows, form, *table)?))).collect()
-    };
-    let found = records::each(drop, lines, |of_tables| {
-        of_tables.iter().try_for_each(|(table, lines)| take(*table, lines))
+    let found = records::each(drop, |rows| {
+        tables.iter().try_for_each(|table| {
+            let lines = match table {
+                FleetTable::Nodes => lines([&rows.node])?,
+                FleetTable::States => lines(&rows.states)?,
+                FleetTable::Metrics => lines(rows.metrics_of_run())?,
+                FleetTable::Unread => return Ok(()),
+            };
+            take(*table, &lines)
+        })
     })?;
     if tables.contains(&FleetTable::Unread) {
-        take(FleetTable::Unread, &form.lines(FleetTable::Unread, &found.unread)?)?;
+        take(FleetTable::Unread, &lines(&found.unread)?)?;
     }
     Ok(found)
 }
 
-fn lines_of_table(rows: &Flattened, form: RowForm, table: FleetTable) -> anyhow::Result<Vec<u8>> {
-    Ok(match table {
-        FleetTable::Nodes => form.lines(table, [&rows.node])?,
-        FleetTable::States => form.lines(table, &rows.states)?,
-        FleetTable::Metrics => form.lines(table, rows.metrics())?,
-        FleetTable::Unread => Vec::new(),
-    })
+fn lines(rows: impl IntoIterator<Item = impl Serialize>) -> serde_json::Result<String> {
+    rows.into_iter().map(|row| Ok(serde_json::to_string(&row)? + "\n")).collect()
 }

@@ -52,7 +52,7 @@ proptest! {
     fn a_script_for_slurm_has_the_drop_and_the_options_that_were_given(
         drop in text(), options in proptest::collection::vec(text(), 0..4)
     ) {
-        let node = PlannedNode { name: NodeName::parse("n1").expect("a name"), rack: None, arm: None };
+        let node = PlannedNode { name: NodeName::parse("n1").expect("a name"), rack: None };
         let script = fleet::plan::script(&Plan {
             engine: Engine::Slurm,
             nodes: Nodes::Listed(vec![node]),
@@ -60,8 +60,6 @@ proptest! {
             drop: drop.clone(),
             options: options.clone(),
             at_once: 1,
-            together: false,
-            experiment: None,
             image: String::new(),
             seed: 1,
         });

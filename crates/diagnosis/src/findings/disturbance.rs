@@ -28,7 +28,6 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     busy_machine(record, found);
     frequency(record, found);
     throttled(record, found);
-    neighbours(record, found);
 }
 
 fn steal(record: &Record, found: &mut Vec<Finding>) {
@@ -130,41 +129,4 @@ fn throttled(record: &Record, found: &mut Vec<Finding>) {
             .showing([format!("{events} throttle events during the run")])
             .fixed_by("look after the cooling, then run again"),
     );
-}
-
-/// Whether this instance is worse than it has been; what others took stands among the conditions.
-fn neighbours(record: &Record, found: &mut Vec<Finding>) {
-    let Some(neighbours) = &record.neighbours else { return };
-    if let Some(why) = &neighbours.give_back {
-        let mut back = finding(Area::Noise, "give-back", Severity::Warning, why.clone());
-        back.evidence.clone_from(&neighbours.shows);
-        back.mechanism = Some(
-            "a neighbour that stays, or a worse host: one run cannot tell them apart, and both last longer than it".to_owned(),
-        );
-        back.remedy = Some("run again in an hour; sidestep history shows each run".to_owned());
-        found.push(back);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use record::Neighbours;
-
-    use super::*;
-
-    #[test]
-    fn evidence_for_giving_back_is_a_warning_and_a_quiet_run_no_finding() {
-        let judged = |neighbours: Option<Neighbours>| {
-            let mut found = Vec::new();
-            judge(&Record { neighbours, ..Record::default() }, &mut found);
-            found.iter().map(|finding| (finding.id.clone(), finding.severity)).collect::<Vec<_>>()
-        };
-        let shows = vec!["neighbours were at work in epoch 2 of 3: steal 4.0 %".to_owned()];
-        let quiet = Neighbours { shows: vec!["no sign of neighbours".to_owned()], ..Neighbours::default() };
-        assert!(judged(None).is_empty() && judged(Some(quiet)).is_empty());
-        let busy = Neighbours { shows, at_work: vec![2], ..Neighbours::default() };
-        assert!(judged(Some(busy.clone())).is_empty(), "the conditions say it");
-        let back = Neighbours { give_back: Some("there is reason".to_owned()), ..busy };
-        assert_eq!(judged(Some(back)), [("give-back".to_owned(), Severity::Warning)]);
-    }
 }

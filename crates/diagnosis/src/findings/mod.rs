@@ -110,7 +110,7 @@ fn steps(finding: &Finding) -> Vec<Step> {
             return [Some(again), without, Some(report)].into_iter().flatten().collect();
         }
         "thp-off-cost" => step("Measure huge pages on a program", "sidestep ab --toggle thp -- ./program"),
-        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" => {
+        "busy-machine" | "busy-sibling" | "steal-high" => {
             step("Repeat when the machine is quiet", "sidestep run --repeat 5")
         }
         "hidden-siblings" if !is_open => {

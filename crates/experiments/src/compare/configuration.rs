@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use record::Fact;
 use stats::{Interval, RowClass};
 
 /// Where in a test a cell stands: block and stride, a CPU, a pair of CPUs; zeros for a test of one cell.
@@ -94,13 +95,6 @@ pub struct Test {
     /// True if what is compared cannot touch it.
     pub control: bool,
     pub cells: BTreeMap<Coordinates, Cell>,
-}
-
-/// Something known about platform or run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
-    pub name: String,
-    pub value: String,
 }
 
 /// Everything measured under one set of conditions.

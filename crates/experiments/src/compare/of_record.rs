@@ -7,7 +7,7 @@ use machine::CpuId;
 use record::{LabelValue, Measurement, Place, Quality, Record, Scope, isa_words, measurements, metric};
 use stats::RowClass;
 
-use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, facts};
+use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight};
 
 /// A record as a configuration of one run.
 pub fn configuration_of_record(name: &str, record: &Record) -> Configuration {
@@ -20,7 +20,7 @@ pub fn configuration_of_record(name: &str, record: &Record) -> Configuration {
         runs: 1,
         starts_utc: (!started.is_empty()).then(|| started.clone()).into_iter().collect(),
         taken_shares: taken_share(record).into_iter().collect(),
-        facts: facts::of_record(record),
+        facts: record::facts(record),
         cautions,
         tests: tests(record),
     }

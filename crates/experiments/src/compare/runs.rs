@@ -6,11 +6,11 @@ use record::{ComparisonClass, ComparisonMemory};
 use stats::{ClassDifference, Difference, Host, Interval, RowRuns, Verdict};
 
 use super::difference::{Cost, Gathered, as_percent, rounded};
-use super::{Configuration, Options, Sample, facts};
+use super::{Configuration, Options, Sample};
 
 /// Where the machines are: in a guest if one of them is.
 pub(super) fn host<'c>(mut configurations: impl Iterator<Item = &'c Configuration>) -> Host {
-    let is_guest = |one: &Configuration| one.facts.iter().any(|fact| fact.name == facts::HYPERVISOR);
+    let is_guest = |one: &Configuration| one.facts.iter().any(|fact| fact.name == record::HYPERVISOR);
     if configurations.any(is_guest) { Host::Guest } else { Host::BareMetal }
 }
 
@@ -303,7 +303,7 @@ mod tests {
     fn earlier_runs_of_another_machine_are_left_out() {
         let mut random = Random::new(5);
         let on = |name: &str, random: &mut Random| {
-            let fact = Fact { name: "CPU".to_owned(), value: name.to_owned() };
+            let fact = record::Fact { name: "CPU".to_owned(), value: name.to_owned() };
             Configuration { facts: vec![fact], ..run(random, 1.0, 1.0) }
         };
         let sides = [on("x", &mut random), on("x", &mut random)];

@@ -197,7 +197,7 @@ fn a_surface_is_one_row_per_level_over_the_cells_that_both_hold() {
 #[test]
 fn other_machines_and_changed_conditions_are_said() {
     let [mut before, mut after] = arms(10.0, 11.0, 0.01);
-    let fact = |name: &str, value: &str| Fact { name: name.to_owned(), value: value.to_owned() };
+    let fact = |name: &str, value: &str| record::Fact { name: name.to_owned(), value: value.to_owned() };
     before.facts = vec![fact("kernel", "6.1"), fact("CPU", "x"), fact("board", "same")];
     after.facts = vec![fact("kernel", "6.2"), fact("CPU", "y"), fact("board", "same")];
     let found = compared(&[before, after]);
@@ -211,7 +211,7 @@ fn a_reboot_between_is_reported_and_the_same_boot_is_not() {
     let in_boot = |name: &str, boot: &str| {
         let [mut one, _] = arms(10.0, 10.0, 0.01);
         name.clone_into(&mut one.name);
-        one.facts.push(Fact { name: facts::BOOT.to_owned(), value: boot.to_owned() });
+        one.facts.push(record::Fact { name: record::BOOT.to_owned(), value: boot.to_owned() });
         one
     };
     let says_so = |second: &str| {

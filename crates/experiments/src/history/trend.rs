@@ -1,15 +1,14 @@
 //! What a row did from run to run: its slope, where its level changed, and which facts changed there; and what runs of this host can
 //! show, by class of rows: from its own history, else from the shipped table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use record::{FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
+use record::{BOOT, FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
 use stats::{Host, Reach, RowClass, change_points, median};
 
 use super::seconds_of_utc;
+use crate::compare::differing;
 
-/// Facts that differ from boot to boot or run to run and explain nothing.
-const EMPTY_FACTS: [&str; 1] = ["boot"];
 /// Over less time a slope per day says nothing.
 const SLOPE_LEAST_S: f64 = 3600.0;
 const DAY_S: f64 = 86_400.0;
@@ -69,22 +68,14 @@ pub(crate) fn slope_per_day(points: &[(f64, f64)]) -> Option<f64> {
     Some(per_day.exp_m1() * 100.0).filter(|percent| percent.is_finite())
 }
 
-/// Facts in which two runs differ.
+/// Facts in which two runs differ, but for the boot, which explains nothing.
 pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<FactDifference> {
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-        .into_iter()
-        .filter(|name| !EMPTY_FACTS.contains(&name.as_str()) && before.get(*name) != after.get(*name))
-        .map(|name| FactDifference {
-            fact: name.clone(),
-            values: vec![before.get(name).cloned(), after.get(name).cloned()],
-        })
-        .collect()
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).map(String::as_str).collect();
+    let values = |name: &str| [before, after].map(|facts| facts.get(name).cloned()).into();
+    differing(names.into_iter().filter(|name| *name != BOOT), values).collect()
 }
 
 /// The earlier runs that are like the newest whole one: of one plan, and not stopped. They have to be of one machine, oldest first.

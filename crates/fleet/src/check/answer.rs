@@ -1,7 +1,7 @@
 //! What a check amounts to in a sentence, and what else there is to know.
 
 use machine::counted;
-use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict};
+use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict, seconds_of_utc};
 use stats::text::{first_few, joined, signed_percent};
 
 use super::node::Node;
@@ -11,7 +11,8 @@ use super::{FEWEST_NODES, is_rare};
 /// Names in a sentence.
 const NAMES: usize = 4;
 /// Clocks of nodes may differ by this many days before it is noted.
-const CLOCK_DAYS: i64 = 30;
+const CLOCK_DAYS: u64 = 30;
+const DAY_S: u64 = 86_400;
 
 pub(super) fn sentence(check: &FleetCheck) -> String {
     let nodes = counted(check.nodes.len(), "node");
@@ -31,7 +32,8 @@ pub(super) fn sentence(check: &FleetCheck) -> String {
         }
         FleetVerdict::Odd => {
             let rare = check.minorities.iter().filter(|one| is_rare(one)).count();
-            let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states(rare)];
+            let states = (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")));
+            let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states];
             let parts = joined(parts.into_iter().flatten(), "; ");
             if check.suspects.is_empty() { format!("{nodes}: {parts}") } else { parts }
         }
@@ -59,26 +61,15 @@ fn levels(levels: &[FleetLevel]) -> Option<String> {
     Some(format!("{factor}={level}{tied} explains {by} on {metrics}{more}"))
 }
 
-fn states(rare: usize) -> Option<String> {
-    (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")))
-}
-
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
         tables.nodes.iter().filter(|node| is(node)).map(|node| node.row.node.as_str()).collect()
     };
-    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.row.started_utc)).collect();
-    let mut known: Vec<i64> = days.iter().copied().flatten().collect();
+    let day = |node: &Node| Some(seconds_of_utc(&node.row.run.started_utc)? / DAY_S);
+    let mut known: Vec<u64> = tables.nodes.iter().filter_map(day).collect();
     known.sort_unstable();
     let middle = known.get(known.len() / 2).copied().unwrap_or_default();
-    let is_apart = |day: &Option<i64>| day.is_none_or(|day| (day - middle).abs() > CLOCK_DAYS);
-    let apart: Vec<&str> = tables
-        .nodes
-        .iter()
-        .zip(&days)
-        .filter(|(_, day)| is_apart(day))
-        .map(|(node, _)| node.row.node.as_str())
-        .collect();
+    let is_apart = |node: &Node| day(node).is_none_or(|day| day.abs_diff(middle) > CLOCK_DAYS);
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
     let mut notes = Vec::new();
@@ -96,7 +87,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         "whose name two machines have: their hardware differs between records",
     );
     note(&named(&|node| node.row.partial.is_some()), "whose check-up stopped early; what it measured counts");
-    note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
+    note(&named(&is_apart), &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
     let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
     if several > 0 {
         notes
@@ -117,31 +108,4 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// Days since the epoch of an RFC 3339 time. Source: Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
-fn day(utc: &str) -> Option<i64> {
-    let number = |range: std::ops::Range<usize>| utc.get(range)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let year = if month <= 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let of_era = year.rem_euclid(400) * 365 + year.rem_euclid(400) / 4 - year.rem_euclid(400) / 100 + of_year;
-    Some(year.div_euclid(400) * 146_097 + of_era - 719_468)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        for (utc, days) in
-            [("1970-01-01T00:00:00Z", 0), ("2000-03-01", 11_017), ("2026-11-26T04:54:12Z", 20_783)]
-        {
-            assert_eq!(day(utc), Some(days), "{utc}");
-        }
-        for text in ["", "x", "20261126", "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"] {
-            assert_eq!(day(text), None, "{text}");
-        }
-    }
 }

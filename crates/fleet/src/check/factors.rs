@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{NodeRow, StateKind, word};
+use record::{FleetMinority, NodeRow, StateKind, fact_column_names, word};
 use stats::{FEWEST_UNITS, Order, median};
 
 use super::Place;
 use super::gathered::{CheckUps, Gathered, Interned, Run};
 use super::node::Node;
 
-/// Settings that are columns of nodes as well.
-const COLUMNS: [&str; 2] = ["thp", "smt"];
 const RACK: &str = "rack";
 const CHASSIS: &str = "chassis";
 const NESTED: &str = "rack/chassis";
@@ -24,17 +22,12 @@ pub(super) struct Level {
     pub(super) nodes: Vec<u32>,
 }
 
+/// A state of a few, without its examples and what explains it.
 #[derive(Debug, Clone)]
 pub(super) struct Minority {
-    pub(super) stratum: usize,
-    pub(super) kind: String,
-    pub(super) id: String,
-    pub(super) state: String,
-    pub(super) usual: String,
+    pub(super) about: FleetMinority,
     /// Ascending.
     pub(super) nodes: Vec<u32>,
-    pub(super) of_nodes: usize,
-    pub(super) rate_ppb: Option<f64>,
 }
 
 /// Where nodes are.
@@ -127,7 +120,7 @@ pub(super) fn levels(
         }
         for state in &run.states {
             let id = gathered.words.of(state.id);
-            if matches!(state.kind, StateKind::Setting | StateKind::Flaw) && !COLUMNS.contains(&id.as_str()) {
+            if matches!(state.kind, StateKind::Setting | StateKind::Flaw) && !run.row.facts.contains_key(id) {
                 let factor = *of_states
                     .entry((state.kind, state.id))
                     .or_insert_with(|| words.number(format!("{} {id}", word(&state.kind))));
@@ -160,28 +153,12 @@ pub(super) fn levels(
 }
 
 /// What a node is, by the names of the columns.
-fn facts(row: &NodeRow) -> impl Iterator<Item = (&'static str, String)> {
-    let number = |number: Option<u32>| number.map(|number| number.to_string());
-    [
-        ("family", number(row.family)),
-        ("model", number(row.model)),
-        ("stepping", number(row.stepping)),
-        ("microcode", row.microcode.clone()),
-        ("board", row.board.clone()),
-        ("bios_vendor", row.bios_vendor.clone()),
-        ("bios_version", row.bios_version.clone()),
-        ("bios_date", row.bios_date.clone()),
-        ("dimm_part", row.dimm_part.clone()),
-        ("kernel", row.kernel.clone()),
-        ("cmdline_hash", row.cmdline_hash.clone()),
-        ("smt", row.smt.clone()),
-        ("governor", row.governor.clone()),
-        ("thp", row.thp.clone()),
-        ("hypervisor", row.hypervisor.clone()),
-        ("tool_version", Some(row.tool_version.clone())),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
+fn facts(row: &NodeRow) -> impl Iterator<Item = (&str, String)> {
+    let facts = fact_column_names().filter_map(|name| {
+        let value = row.facts.get(name)?;
+        Some((name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+    });
+    facts.chain([("tool_version", row.run.tool_version.clone())])
 }
 
 /// States that are not the most frequent of theirs.
@@ -206,25 +183,28 @@ pub(super) fn minorities(gathered: &Gathered, latest: &[&Run], nodes: &[Node]) -
             .collect();
         values.order_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
         let Some(usual) = values.first().map(|(value, ..)| (*value).clone()) else { continue };
-        minorities.extend(values.into_iter().skip(1).map(|(state, nodes, rates)| Minority {
-            stratum,
+        let about = |state: &String, nodes: &Vec<u32>, rates: &[f64]| FleetMinority {
             kind: word(&kind),
             id: gathered.words.of(id).clone(),
+            stratum,
             state: state.clone(),
             usual: usual.clone(),
-            nodes,
+            nodes: nodes.len(),
             of_nodes,
-            rate_ppb: median(&rates),
-        }));
+            rate_ppb: median(rates),
+            ..FleetMinority::default()
+        };
+        let others = values.into_iter().skip(1);
+        minorities.extend(
+            others.map(|(state, nodes, rates)| Minority { about: about(state, &nodes, &rates), nodes }),
+        );
     }
-    minorities.order_by(|a, b| {
-        (a.nodes.len(), a.stratum, &a.kind, &a.id, &a.state).cmp(&(
-            b.nodes.len(),
-            b.stratum,
-            &b.kind,
-            &b.id,
-            &b.state,
-        ))
-    });
+    minorities.order_by(|a, b| place(a).cmp(&place(b)));
     minorities
+}
+
+/// Its place in the order of all: the rarest first.
+fn place(one: &Minority) -> (usize, usize, &str, &str, &str) {
+    let about = &one.about;
+    (about.nodes, about.stratum, &about.kind, &about.id, &about.state)
 }

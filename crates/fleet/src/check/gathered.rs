@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::io::{self, BufRead, Read};
 
 use record::{MetricRow, NodeRow, StateKind, StateRow};
+use serde::de::DeserializeOwned;
 
 use crate::rows::{CHECK_UP, Flattened, key, worse_log};
 
@@ -102,7 +103,7 @@ impl Gathered {
         for state in &rows.states {
             self.add_state(run, state);
         }
-        for number in &rows.numbers {
+        for number in &rows.metrics {
             self.add_number(run, number);
         }
     }
@@ -117,23 +118,17 @@ impl Gathered {
         states: impl BufRead,
         metrics: impl BufRead,
     ) -> io::Result<()> {
-        each_line(nodes, |line| {
-            if let Ok(row) = serde_json::from_slice(line) {
-                self.add_run(row);
-            }
-        })?;
+        each_row(nodes, |row| _ = self.add_run(row))?;
         // A check-up that a later one replaced has no name any more.
         let named = self.runs.iter().enumerate().filter(|(_, run)| !run.row.run_id.is_empty());
         let runs: HashMap<String, usize> =
             named.map(|(index, run)| (run.row.run_id.clone(), index)).collect();
-        each_line(states, |line| {
-            let Ok(row) = serde_json::from_slice::<StateRow>(line) else { return };
+        each_row(states, |row: StateRow| {
             if let Some(run) = runs.get(&row.run_id) {
                 self.add_state(*run, &row);
             }
         })?;
-        each_line(metrics, |line| {
-            let Ok(row) = serde_json::from_slice::<MetricRow>(line) else { return };
+        each_row(metrics, |row: MetricRow| {
             if let Some(run) = runs.get(&row.run_id) {
                 self.add_number(*run, &row);
             }
@@ -144,15 +139,15 @@ impl Gathered {
     fn add_run(&mut self, row: NodeRow) -> Option<usize> {
         self.names.insert(row.node.clone());
         let index = self.runs.len();
-        if row.experiment.starts_with(REPEAT) {
+        if row.run.experiment.starts_with(REPEAT) {
             self.repeats.push(index);
-        } else if row.experiment == CHECK_UP {
+        } else if row.run.experiment == CHECK_UP {
             let check_ups = self.check_ups.entry(row.node.clone()).or_default();
             check_ups.count += 1;
             check_ups.serials.extend(row.serials_hash.clone());
             if check_ups.count > 1 {
                 let latest = &mut self.runs[check_ups.latest];
-                if (&row.started_utc, &row.run_id) <= (&latest.row.started_utc, &latest.row.run_id) {
+                if (&row.run.started_utc, &row.run_id) <= (&latest.row.run.started_utc, &latest.row.run_id) {
                     return None;
                 }
                 *latest = Run::default();
@@ -202,14 +197,14 @@ impl Gathered {
 /// A row has some hundred bytes; a doubt in it, or the name of a file, some thousand.
 const ROW_BYTES_MAX: u64 = 1 << 20;
 
-fn each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+fn each_row<T: DeserializeOwned>(mut input: impl BufRead, mut take: impl FnMut(T)) -> io::Result<()> {
     let mut line = Vec::new();
     while (&mut input).take(ROW_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
         if line.len() as u64 == ROW_BYTES_MAX && !line.ends_with(b"\n") {
             let why = format!("a line is longer than any row, {}", machine::Bytes(ROW_BYTES_MAX));
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
-        take(&line);
+        serde_json::from_slice(&line).into_iter().for_each(&mut take);
         line.clear();
     }
     Ok(())

@@ -57,17 +57,13 @@ impl<'t> Judged<'t> {
         let counts: Vec<bool> = quiet.iter().zip(&scatter).map(|(quiet, s)| *quiet && s.is_none()).collect();
         self.describe(check);
         let quiet_nodes = counts.iter().filter(|counts| **counts).count();
-        let about = &self.tables.strata[self.index];
         let judged = (0..self.metrics.len()).filter(|m| self.deviations.spread(*m) > 0.0).count();
         let mut stratum = FleetStratum {
-            cpu_model: about.cpu_model.clone(),
-            preset: about.preset.clone(),
-            kernel_set_version: about.kernel_set_version,
             nodes: self.nodes.len(),
             quiet_nodes,
             metrics: judged,
             metrics_skipped: self.metrics.len() - judged,
-            ..FleetStratum::default()
+            ..self.tables.strata[self.index].clone()
         };
         if quiet_nodes >= FEWEST_NODES {
             let levels = self.levels();
@@ -125,8 +121,8 @@ impl<'t> Judged<'t> {
             let (spread, worse) = (*one)?;
             let node = self.node(place);
             // A guest does not see who else is at work on its host.
-            let is_unknown =
-                (node.row.others_share.is_none() || node.row.hypervisor.is_some()) && !node.is_busy;
+            let is_unknown = (node.row.run.others_share.is_none() || node.row.fact("hypervisor").is_some())
+                && !node.is_busy;
             let is_disturbed = spread > SCATTER * usual && worse > SCATTERED_WORSE && usual > 0.0;
             (is_unknown && is_disturbed).then(|| spread / usual)
         };
@@ -333,7 +329,7 @@ impl<'t> Judged<'t> {
             };
             let keys: Vec<&str> =
                 hits.iter().map(|hit| self.tables.metrics[self.metrics[hit.0]].key.as_str()).collect();
-            repeats::of_node(self.tables, &self.node(place).row.started_utc, &keys, &mut suspect);
+            repeats::of_node(self.tables, &self.node(place).row.run.started_utc, &keys, &mut suspect);
             check.suspects.push(suspect);
         }
     }
@@ -364,8 +360,8 @@ impl<'t> Judged<'t> {
             };
             check.busy.push(FleetBusy {
                 node: node.row.node.clone(),
-                others_share: node.row.others_share,
-                steal_share: node.row.steal_share,
+                others_share: node.row.run.others_share,
+                steal_share: node.row.run.steal_share,
                 metrics: (0..self.metrics.len()).filter(beyond).count(),
                 scatter: *scatter,
             });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::NodeRow;
+use record::{FleetStratum, NodeRow};
 use stats::{Deviations, Order, median, median_absolute_deviation};
 
 use super::Place;
@@ -20,13 +20,6 @@ const STEPS: f64 = 1e6;
 const STEP: f64 = 1e-6;
 
 #[derive(Debug, Clone)]
-pub(super) struct Stratum {
-    pub(super) cpu_model: String,
-    pub(super) preset: String,
-    pub(super) kernel_set_version: u32,
-}
-
-#[derive(Debug, Clone)]
 pub(super) struct Metric {
     pub(super) stratum: usize,
     pub(super) key: String,
@@ -37,10 +30,7 @@ pub(super) struct Metric {
 /// A run that repeats a suspect beside healthy nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Repeat {
-    pub(super) experiment: String,
-    pub(super) arm: Option<String>,
-    pub(super) node: String,
-    pub(super) run_id: String,
+    pub(super) row: NodeRow,
     /// By key.
     pub(super) values: BTreeMap<String, f64>,
 }
@@ -48,7 +38,7 @@ pub(super) struct Repeat {
 /// All that is judged.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    pub(super) strata: Vec<Stratum>,
+    pub(super) strata: Vec<FleetStratum>,
     /// By name.
     pub(super) nodes: Vec<Node>,
     /// Nodes without a check-up.
@@ -83,7 +73,8 @@ impl Tables {
                 row: row.clone(),
                 runs: check_ups.count,
                 is_two_machines: check_ups.serials.len() > 1,
-                is_busy: is_above(row.others_share, OTHERS_MOST) || is_above(row.steal_share, steal_most),
+                is_busy: is_above(row.run.others_share, OTHERS_MOST)
+                    || is_above(row.run.steal_share, steal_most),
                 rack: of(&["rack"]),
                 chassis: of(&["chassis"]),
                 slot: of(&["slot", "position"]),
@@ -92,11 +83,12 @@ impl Tables {
         let nodes: Vec<Node> = latest.iter().zip(&gathered.check_ups).map(node).collect();
         let about = |(index, (_, preset, kernel_set_version)): (usize, &(&str, &str, u32))| {
             let own = latest.iter().zip(&nodes).filter(|(_, node)| node.stratum == index);
-            let mut models = own.filter_map(|(run, _)| run.row.cpu_model.clone());
-            Stratum {
-                cpu_model: models.next().unwrap_or_else(|| "unknown CPU".to_owned()),
+            let mut models = own.filter_map(|(run, _)| run.row.fact("cpu_model"));
+            FleetStratum {
+                cpu_model: models.next().unwrap_or("unknown CPU").to_owned(),
                 preset: (*preset).to_owned(),
                 kernel_set_version: *kernel_set_version,
+                ..FleetStratum::default()
             }
         };
         let mut tables = Self {
@@ -183,11 +175,11 @@ impl Column {
 
 /// What is never mixed.
 fn stratum(row: &NodeRow) -> (&str, &str, u32) {
-    (row.cpu_model.as_deref().unwrap_or_default(), &row.preset, row.kernel_set_version)
+    (row.fact("cpu_model").unwrap_or_default(), &row.run.preset, row.run.kernel_set_version)
 }
 
 fn steal_most(latest: &[&Run]) -> f64 {
-    let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.steal_share).collect();
+    let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.run.steal_share).collect();
     let usual = median(&shares).zip(median_absolute_deviation(&shares));
     usual.map_or(STEAL_MOST, |(median, deviation)| STEAL_MOST.max(median + STEAL_DEVIATIONS * deviation))
 }
@@ -201,13 +193,7 @@ fn repeats(gathered: &Gathered) -> Vec<Repeat> {
             let value = values.entry(key.clone()).or_insert(*log);
             *value = value.max(*log);
         }
-        Repeat {
-            experiment: run.row.experiment.clone(),
-            arm: run.row.arm.clone(),
-            node: run.row.node.clone(),
-            run_id: run.row.run_id.clone(),
-            values,
-        }
+        Repeat { row: run.row.clone(), values }
     };
     runs.filter(|run| !run.values.is_empty()).map(repeat).collect()
 }

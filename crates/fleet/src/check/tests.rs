@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use record::{FleetStatus, FleetVerdict, MetricRow, NodeRow, StateKind, StateRow};
+use record::{FleetStatus, FleetVerdict, MetricRow, NodeRow, RunColumns, StateKind, StateRow};
 use serde::Serialize;
 
 use super::*;
@@ -53,10 +53,13 @@ fn check_ups() -> Rows {
         let row = NodeRow {
             node: format!("n{node}"),
             run_id: run_id.clone(),
-            started_utc: "2026-11-26T04:00:00Z".to_owned(),
-            preset: "quick".to_owned(),
-            experiment: CHECK_UP.to_owned(),
-            others_share: (node == 20).then_some(0.5),
+            run: RunColumns {
+                started_utc: "2026-11-26T04:00:00Z".to_owned(),
+                preset: "quick".to_owned(),
+                experiment: CHECK_UP.to_owned(),
+                others_share: (node == 20).then_some(0.5),
+                ..RunColumns::default()
+            },
             ..NodeRow::default()
         };
         let slow = if node == 3 { 0.2 } else { 0.0 };
@@ -92,8 +95,11 @@ fn repeated(day: &str, slower: f64) -> Rows {
             let row = NodeRow {
                 node: node.to_owned(),
                 run_id: format!("{day}T05000{run}Z-{node}"),
-                experiment: "confirm-x-n0".to_owned(),
-                arm: Some(if is_suspect { "suspect" } else { "healthy" }.to_owned()),
+                run: RunColumns {
+                    experiment: "confirm-x-n0".to_owned(),
+                    arm: Some(if is_suspect { "suspect" } else { "healthy" }.to_owned()),
+                    ..RunColumns::default()
+                },
                 ..NodeRow::default()
             };
             let log = 2.0 + f64::from(run) * 0.001 + if is_suspect { slower } else { 0.0 };
@@ -132,7 +138,7 @@ fn what_is_repeated_is_confirmed_or_not_seen_again_and_what_came_before_does_not
         assert_eq!(found.suspects[0].repeat.is_some(), expected != FleetStatus::Suspect);
     }
     let mut few = repeated("20261127", 0.19);
-    few.nodes.retain(|row| row.experiment == CHECK_UP || row.run_id.contains("T050000"));
+    few.nodes.retain(|row| row.run.experiment == CHECK_UP || row.run_id.contains("T050000"));
     let found = few.judged(&Place::Unknown);
     assert_eq!(found.suspects[0].status, FleetStatus::Suspect);
     assert_eq!(found.suspects[0].repeat.as_ref().map(|repeat| repeat.suspect_runs), Some(1));
@@ -143,8 +149,8 @@ fn of_a_node_the_latest_check_up_counts_in_whatever_order_they_are_read() {
     let mut rows = check_ups();
     let older = NodeRow {
         run_id: "20261119T040000Z-7".to_owned(),
-        started_utc: "2026-11-19T04:00:00Z".to_owned(),
         serials_hash: Some("b".to_owned()),
+        run: RunColumns { started_utc: "2026-11-19T04:00:00Z".to_owned(), ..rows.nodes[7].run.clone() },
         ..rows.nodes[7].clone()
     };
     rows.nodes[7].serials_hash = Some("a".to_owned());

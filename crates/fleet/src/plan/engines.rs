@@ -1,13 +1,12 @@
-//! What each engine is given: of Slurm a job for each node, or one allocation of all; of Ansible a playbook with a play for each batch
+//! What each engine is given: of Slurm a job for each node; of Ansible a playbook with a play for each batch
 //! of nodes; of Kubernetes a Job for each node, as indexed Jobs do not cover every node: a pod that ends leaves room for the next on the
 //! same one.
 
 use std::collections::BTreeMap;
 
-use super::{Nodes, Placed, Plan, PlanError, PlannedNode, arm_options, filled, placed, quoted, shell_words};
+use super::{Nodes, Placed, Plan, PlanError, PlannedNode, filled, placed, quoted, shell_words};
 
 const SCRIPT: &str = include_str!("slurm.sh");
-const TOGETHER: &str = include_str!("slurm_together.sh");
 const PLAYBOOK: &str = include_str!("playbook.yml");
 const HEAD: &str = include_str!("kubernetes_head.yaml");
 const JOB: &str = include_str!("kubernetes_job.yaml");
@@ -17,11 +16,7 @@ const MINUTES: usize = 10;
 const MINUTES_FULL: usize = 30;
 
 pub(super) fn slurm(plan: &Plan) -> String {
-    let template = if plan.together { TOGETHER } else { SCRIPT };
     let is_full = plan.options.iter().any(|option| option == "--full");
-    let nodes = if plan.together { directives(&plan.nodes) } else { calls(plan) };
-    let directive =
-        plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan)));
     let values = [
         ("AT_ONCE", plan.at_once.to_string()),
         ("MINUTES", (if is_full { MINUTES_FULL } else { MINUTES }).to_string()),
@@ -29,17 +24,17 @@ pub(super) fn slurm(plan: &Plan) -> String {
         ("RUN", shell_words(&plan.options)),
         ("DROP", machine::shell_word(&plan.drop)),
         ("PARTITION", partition(plan)),
-        ("DIRECTIVE", directive),
-        ("NODES", nodes.trim_end().to_owned()),
+        ("NODES", calls(plan).trim_end().to_owned()),
     ];
-    filled(template, &values)
+    filled(SCRIPT, &values)
 }
 
 /// A call of the script's function for each node; of a partition, a loop over what it has when the script runs.
 fn calls(plan: &Plan) -> String {
     match &plan.nodes {
         Nodes::Listed(nodes) => {
-            placed(nodes, plan.at_once, plan.seed).iter().map(|one| call(plan, one)).collect()
+            let call = |one: &Placed<'_>| format!("submit {} r{}/{}\n", one.node.name, one.rack, one.lane);
+            placed(nodes, plan.at_once, plan.seed).iter().map(call).collect()
         }
         Nodes::All => format!(
             "index=0\nfor node in $(sinfo --noheader --Node --format=%N{} | sort -u | shuf); do\n    \
@@ -57,47 +52,26 @@ fn partition(plan: &Plan) -> String {
         .map_or_else(String::new, |name| format!(" --partition={}", machine::shell_word(name)))
 }
 
-fn call(plan: &Plan, one: &Placed<'_>) -> String {
-    let options = arm_options(plan, one.node);
-    let words = shell_words(&options);
-    format!("submit {} r{}/{} {words}", one.node.name, one.rack, one.lane).trim_end().to_owned() + "\n"
-}
-
-/// The nodes of one allocation.
-fn directives(nodes: &Nodes) -> String {
-    match nodes {
-        Nodes::Listed(nodes) => {
-            let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-            format!("#SBATCH --nodes={}\n#SBATCH --nodelist={}", names.len(), names.join(","))
-        }
-        Nodes::All => "# Give the number of nodes: sbatch --nodes=N THIS_FILE".to_owned(),
-    }
-}
-
 /// Names of groups that every inventory has: a host that is called so cannot be meant.
 const GROUPS: [&str; 2] = ["all", "ungrouped"];
 
 pub(super) fn ansible(plan: &Plan) -> Result<String, PlanError> {
     let options: Vec<String> = plan.options.iter().map(|option| verbatim(option)).collect();
-    let (plays, arms) = match &plan.nodes {
+    let plays = match &plan.nodes {
         Nodes::Listed(nodes) => {
             let is_group = |node: &&PlannedNode| GROUPS.contains(&node.name.as_str());
             if let Some(node) = nodes.iter().find(is_group) {
                 return Err(PlanError::NoName(node.name.to_string(), "Ansible", "host"));
             }
-            (batches(nodes, plan), arms(nodes))
+            batches(nodes, plan)
         }
-        Nodes::All => {
-            (vec![format!("  hosts: all\n  order: shuffle\n  serial: {}\n", plan.at_once)], String::new())
-        }
+        Nodes::All => vec![format!("  hosts: all\n  order: shuffle\n  serial: {}\n", plan.at_once)],
     };
     let (first, others) = plays.split_first().map_or((String::new(), &[][..]), |(a, b)| (a.clone(), b));
     let values = [
         ("SEED", plan.seed.to_string()),
         ("DROP", verbatim(&plan.drop)),
         ("RUN", options.join(", ")),
-        ("ARMS", if arms.is_empty() { " {}".to_owned() } else { arms }),
-        ("EXPERIMENT", verbatim(plan.experiment.as_deref().unwrap_or_default())),
         ("HOSTS", first.trim_end().to_owned()),
     ];
     let mut text = filled(PLAYBOOK, &values);
@@ -124,14 +98,6 @@ fn batches(nodes: &[PlannedNode], plan: &Plan) -> Vec<String> {
     batches.into_values().map(|names| format!("  hosts: {}\n", quoted(&names.join(",")))).collect()
 }
 
-/// The arm of each node, below its key.
-fn arms(nodes: &[PlannedNode]) -> String {
-    let arm = |node: &PlannedNode| {
-        Some(format!("\n        {}: {}", quoted(node.name.as_str()), verbatim(node.arm.as_deref()?)))
-    };
-    nodes.iter().filter_map(arm).collect()
-}
-
 pub(super) fn kubernetes(plan: &Plan) -> Result<String, PlanError> {
     let Nodes::Listed(nodes) = &plan.nodes else { return Err(PlanError::NoNames) };
     let jobs = placed(nodes, plan.at_once, plan.seed);
@@ -140,10 +106,9 @@ pub(super) fn kubernetes(plan: &Plan) -> Result<String, PlanError> {
 }
 
 fn job(plan: &Plan, one: &Placed<'_>) -> String {
-    let options = arm_options(plan, one.node);
     // `$(NAME)` would be a variable of the container.
     let argument = |word: &String| quoted(&word.replace("$(", "$$("));
-    let words: Vec<String> = plan.options.iter().chain(&options).map(argument).collect();
+    let words: Vec<String> = plan.options.iter().map(argument).collect();
     let values = [
         ("LANE", format!("r{}-{}", one.rack, one.lane)),
         ("OBJECT", object_name(one.node.name.as_str())),

@@ -8,10 +8,9 @@ run=(@RUN@)
 submitted=0
 skipped=0
 
-# submit NODE RACK/LANE [OPTIONS]
+# submit NODE RACK/LANE
 submit() {
     local node=$1 lane=$2 state
-    shift 2
     state=$(sinfo --noheader --Node --nodes="$node" --format=%T | head -n 1)
     case $state in
         idle | idle~ | mixed | mixed~ | allocated | allocated~ | completing | planned | reserved) ;;
@@ -26,7 +25,7 @@ submit() {
     if sbatch --quiet@PARTITION@ --nodes=1 --nodelist="$node" --exclusive --no-requeue --time=@MINUTES@ --deadline=now+7days \
         --job-name="sidestep-${lane/\//-}" --dependency=singleton \
         --output="$drop/logs/$lane.txt" --open-mode=append \
-        --wrap="$(printf '%q ' srun --ntasks=1 --kill-on-bad-exit=0 sidestep run "${run[@]}" --drop "$drop" "$@")"; then
+        --wrap="$(printf '%q ' srun --ntasks=1 --kill-on-bad-exit=0 sidestep run "${run[@]}" --drop "$drop")"; then
         submitted=$((submitted + 1))
     else
         echo "skipped $node: sbatch refused it" >&2

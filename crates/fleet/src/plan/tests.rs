@@ -12,7 +12,6 @@ fn nodes(racks: &[usize]) -> Vec<PlannedNode> {
         let node = move |number| PlannedNode {
             name: NodeName::parse(&format!("r{rack}n{number}")).expect("a name"),
             rack: Some(format!("rack {rack}")),
-            arm: None,
         };
         (0..*count).map(node).collect::<Vec<_>>()
     };
@@ -27,8 +26,6 @@ fn plan(engine: Engine, nodes: Vec<PlannedNode>) -> Plan {
         drop: "/shared/drop".to_owned(),
         options: vec!["--quick".to_owned()],
         at_once: 4,
-        together: false,
-        experiment: None,
         image: "registry.example/sidestep:0.1.0".to_owned(),
         seed: 7,
     }
@@ -56,26 +53,6 @@ proptest! {
             *turn += 1;
         }
     }
-
-    #[test]
-    fn arms_are_balanced_within_every_rack(
-        racks in proptest::collection::vec(1_usize..30, 1..6),
-        count in 2_usize..4,
-        seed: u64,
-    ) {
-        let mut nodes = nodes(&racks);
-        let arms: Vec<String> = (0..count).map(|arm| format!("arm{arm}")).collect();
-        randomise(&mut nodes, &arms, seed);
-        let mut counts: BTreeMap<(&Option<String>, &str), usize> = BTreeMap::new();
-        for node in &nodes {
-            *counts.entry((&node.rack, node.arm.as_deref().expect("each has one"))).or_default() += 1;
-        }
-        for (rack, size) in racks.iter().enumerate() {
-            let rack = Some(format!("rack {rack}"));
-            let of = |arm: &String| counts.get(&(&rack, arm.as_str())).copied().unwrap_or(0);
-            prop_assert!(arms.iter().all(|arm| of(arm).abs_diff(size / count) <= 1));
-        }
-    }
 }
 
 #[test]
@@ -97,18 +74,10 @@ fn every_script_names_every_node_once_and_the_same_seed_gives_the_same_script() 
 }
 
 #[test]
-fn slurm_has_a_job_for_each_node_or_one_that_outlives_its_nodes_and_never_an_array() {
+fn slurm_has_a_job_for_each_node_and_never_an_array() {
     let apart = script(&plan(Engine::Slurm, nodes(&[3]))).expect("a script");
     for part in ["--exclusive", "--dependency=singleton", "--kill-on-bad-exit=0", "submit r0n1 r0/"] {
         assert!(apart.contains(part), "{part}");
-    }
-    let together = script(&Plan { together: true, ..plan(Engine::Slurm, nodes(&[3])) }).expect("a script");
-    for part in [
-        "#SBATCH --no-kill",
-        "--kill-on-bad-exit=0",
-        "#SBATCH --nodes=3\n#SBATCH --nodelist=r0n0,r0n1,r0n2\n",
-    ] {
-        assert!(together.contains(part), "{part} in {together}");
     }
     let of_partition = |partition: &str| {
         let partition = Some(partition.to_owned());
@@ -119,7 +88,7 @@ fn slurm_has_a_job_for_each_node_or_one_that_outlives_its_nodes_and_never_an_arr
     for name in ["a b", "", "a\ntouch P", "a;x"] {
         assert!(matches!(of_partition(name), Err(PlanError::NoName(..))), "{name}");
     }
-    for text in [apart, together, partition] {
+    for text in [apart, partition] {
         assert!(!text.contains("--array"), "{text}");
     }
 }
@@ -140,7 +109,7 @@ fn what_is_given_is_quoted_for_whoever_reads_it() {
 #[test]
 fn a_name_that_means_more_to_the_engine_is_refused_and_no_value_is_a_template() {
     for name in ["all", "ungrouped"] {
-        let node = PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None, arm: None };
+        let node = PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None };
         let plan = |engine| plan(engine, vec![node.clone()]);
         assert_eq!(
             script(&plan(Engine::Ansible)),
@@ -161,35 +130,12 @@ fn a_name_that_means_more_to_the_engine_is_refused_and_no_value_is_a_template() 
 }
 
 #[test]
-fn arms_reach_the_jobs_and_what_cannot_have_them_says_so() {
-    let mut armed = nodes(&[2]);
-    randomise(&mut armed, &["a".to_owned(), "b".to_owned()], 1);
-    let with = |engine, together| {
-        let experiment = Some("microcode".to_owned());
-        script(&Plan { together, experiment, ..plan(engine, armed.clone()) })
-    };
-    let slurm = with(Engine::Slurm, false).expect("a script");
-    assert!(slurm.contains("--experiment microcode --arm a") && slurm.contains("--arm b"), "{slurm}");
-    let ansible = with(Engine::Ansible, false).expect("a script");
-    assert!(
-        ansible.contains("experiment: \"microcode\"") && ansible.contains("\n        \"r0n1\": \""),
-        "{ansible}"
-    );
-    let jobs = with(Engine::Kubernetes, false).expect("a script");
-    assert!(jobs.contains(r#""--experiment", "microcode", "--arm", "#), "{jobs}");
-    assert_eq!(with(Engine::Slurm, true), Err(PlanError::NoArms));
-    assert_eq!(with(Engine::Ansible, true), Err(PlanError::NoArms));
-}
-
-#[test]
 fn what_an_engine_lacks_is_said() {
     let all = Plan { nodes: Nodes::All, ..plan(Engine::Kubernetes, Vec::new()) };
     assert_eq!(script(&all), Err(PlanError::NoNames));
     let partition = Plan { partition: Some("p".to_owned()), ..plan(Engine::Ansible, nodes(&[1])) };
-    assert_eq!(script(&partition), Err(PlanError::SlurmAlone("--partition")));
+    assert_eq!(script(&partition), Err(PlanError::SlurmAlone));
     assert_eq!(script(&plan(Engine::Slurm, Vec::new())), Err(PlanError::NoNodes));
-    let together = Plan { together: true, ..plan(Engine::Ansible, nodes(&[1])) };
-    assert_eq!(script(&together), Err(PlanError::SlurmAlone("--together")));
 }
 
 #[test]
@@ -200,7 +146,7 @@ fn objects_of_kubernetes_have_names_that_it_takes() {
         Engine::Kubernetes,
         names
             .iter()
-            .map(|name| PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None, arm: None })
+            .map(|name| PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None })
             .collect(),
     ))
     .expect("a script");

@@ -5,18 +5,19 @@
 use std::collections::BTreeSet;
 
 use machine::{CpuId, Topology};
-use record::{Better, Measurement, MetricRow, Place, Quality, Record, measurements, metric};
+use record::{Better, Measurement, MetricRow, NodeRow, Place, Quality, Record, measurements, metric};
 
-/// Every number of a record that means something, the first of each kind, without what all of its run have alike. The clock of a core is
-/// that of its control loop, which has a row.
-pub(super) fn numbers(record: &Record) -> Vec<MetricRow> {
+/// Every number of a record that means something, the first of each kind. The clock of a core is that of its control loop, which has a
+/// row.
+pub(super) fn metrics(record: &Record, node: &NodeRow) -> Vec<MetricRow> {
     let mut seen = BTreeSet::new();
     let found = measurements(record);
     let meant = found.iter().filter(|one| one.is_comparable() && one.metric != &metric::CORE_CLOCK);
-    meant.map(|one| row(one, &record.machine.topology)).filter(|row| seen.insert(key(row))).collect()
+    let row = |one| row(one, &record.machine.topology, node);
+    meant.map(row).filter(|row| seen.insert(key(row))).collect()
 }
 
-fn row(one: &Measurement<'_>, topology: &Topology) -> MetricRow {
+fn row(one: &Measurement<'_>, topology: &Topology, node: &NodeRow) -> MetricRow {
     let (cpu, cpus) = match one.place {
         Place::One(cpu) => (Some(cpu.to_string()), vec![*cpu]),
         Place::Together(cpus) => (Some(cpus.to_string()), cpus.iter().collect()),
@@ -25,6 +26,8 @@ fn row(one: &Measurement<'_>, topology: &Topology) -> MetricRow {
     };
     let interval = one.interval();
     MetricRow {
+        node: node.node.clone(),
+        run_id: node.run_id.clone(),
         metric: one.metric.name.to_owned(),
         labels: one.label_text(),
         family: one.class().name().to_owned(),
@@ -38,7 +41,6 @@ fn row(one: &Measurement<'_>, topology: &Topology) -> MetricRow {
         ci_lo: interval.map(|interval| interval.low),
         ci_hi: interval.map(|interval| interval.high),
         quality: one.spread.quality,
-        ..MetricRow::default()
     }
 }
 

@@ -23,10 +23,11 @@ const HARDWARE: [&str; 3] = ["serial numbers", "CPUs", "boards"];
 impl Names {
     /// Adds a run.
     pub fn add(&mut self, row: &NodeRow) {
+        let fact = |column| row.fact(column).map(str::to_owned);
         let run = Run {
-            started_utc: row.started_utc.clone(),
-            boot_id: row.boot_id.clone(),
-            hardware: [row.serials_hash.clone(), row.cpu_model.clone(), row.board.clone()],
+            started_utc: row.run.started_utc.clone(),
+            boot_id: row.run.boot_id.clone(),
+            hardware: [row.serials_hash.clone(), fact("cpu_model"), fact("board")],
         };
         self.runs.entry(row.node.clone()).or_default().push(run);
     }
@@ -65,6 +66,8 @@ fn because(runs: &[Run]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use record::RunColumns;
+
     use super::*;
 
     fn found(runs: &[(&str, &str, &str)]) -> Vec<String> {
@@ -72,8 +75,11 @@ mod tests {
         for (started_utc, boot, serials) in runs {
             names.add(&NodeRow {
                 node: "n1".to_owned(),
-                started_utc: (*started_utc).to_owned(),
-                boot_id: Some((*boot).to_owned()),
+                run: RunColumns {
+                    started_utc: (*started_utc).to_owned(),
+                    boot_id: Some((*boot).to_owned()),
+                    ..RunColumns::default()
+                },
                 serials_hash: (!serials.is_empty()).then(|| (*serials).to_owned()),
                 ..NodeRow::default()
             });

@@ -1,16 +1,17 @@
 //! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings, tests for silent data corruption.
 
-use record::{ClockPair, FlawVerdict, Record, StateKind, StateRow, word};
+use record::{ClockPair, FlawVerdict, NodeRow, Record, StateKind, StateRow, settings, word};
 
 /// The states of a record.
-pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow> {
+pub(super) fn states(record: &Record, node: &NodeRow) -> Vec<StateRow> {
     let mut states: Vec<StateRow> = record.flaws.iter().map(flaw).collect();
     states.extend(clocks(record));
-    states.extend(settings(record));
+    states.extend(settings(record).map(|(id, value)| valued(StateKind::Setting, id, value)));
+    states.extend(boot_words(record));
     states.extend(corruption(record));
     for state in &mut states {
-        node.clone_into(&mut state.node);
-        run_id.clone_into(&mut state.run_id);
+        node.node.clone_into(&mut state.node);
+        node.run_id.clone_into(&mut state.run_id);
     }
     states
 }
@@ -59,34 +60,12 @@ fn pair(pair: &ClockPair) -> StateRow {
     }
 }
 
-/// Settings of kernel and firmware, and each word of the command line with a value that may be shared.
-fn settings(record: &Record) -> Vec<StateRow> {
-    let environment = &record.machine.environment;
-    let pages = &environment.transparent_huge_pages;
-    let balancing = environment.numa_balancing.map(|is_on| if is_on { "on" } else { "off" }.to_owned());
-    let idle: Vec<&str> = environment.idle_states.iter().map(|(name, _)| name.as_str()).collect();
-    let policies: Vec<&str> = environment.frequency_policies.keys().map(String::as_str).collect();
-    let list = |names: Vec<&str>| (!names.is_empty()).then(|| names.join("+"));
-    let named = [
-        ("thp", pages.enabled.clone()),
-        ("thp-defrag", pages.defrag.clone()),
-        ("smt", environment.smt.clone()),
-        ("governor", list(policies)),
-        ("numa-balancing", balancing),
-        ("idle-driver", environment.idle_driver.clone()),
-        ("idle-states", list(idle)),
-    ];
-    let setting = |id: &str, value: String| valued(StateKind::Setting, id, value);
-    let mut states: Vec<StateRow> =
-        named.into_iter().filter_map(|(id, value)| Some(setting(id, value?))).collect();
-    for word in environment.command_line.iter().flat_map(|line| machine::boot_words(line)) {
-        // Values that may name a disk, a host or a password are removed from records, and differ between any two nodes.
-        if word.name != "..." && word.value != Some("...") {
-            let value = word.value.unwrap_or("set").to_owned();
-            states.push(setting(&format!("boot/{}", word.name), value));
-        }
-    }
-    states
+/// Each word of the command line with a value that may be shared: values that may name a disk, a host or a password are removed from
+/// records, and differ between any two nodes.
+fn boot_words(record: &Record) -> impl Iterator<Item = StateRow> {
+    let words = record.machine.environment.command_line.iter().flat_map(|line| machine::boot_words(line));
+    let shared = words.filter(|word| word.name != "..." && word.value != Some("..."));
+    shared.map(|word| valued(StateKind::Setting, format!("boot/{}", word.name), word.value.unwrap_or("set")))
 }
 
 /// Tests for silent data corruption: results whose answer is known, in-field scans of the kernel.

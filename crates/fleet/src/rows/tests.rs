@@ -32,10 +32,10 @@ fn cell(ns: f64, block: u64) -> LatencyCell {
 #[test]
 fn a_record_of_the_first_version_gives_rows() {
     let rows = flatten(&saved("first-version/record.json"), HERE).expect("rows");
-    assert_eq!((rows.node.node.as_str(), rows.node.kernel_set_version), ("n1", FIRST_KERNEL_SET));
-    assert!(rows.numbers.len() > 100 && rows.node.metrics == rows.numbers.len() as u64, "{:?}", rows.node);
+    assert_eq!((rows.node.node.as_str(), rows.node.run.kernel_set_version), ("n1", FIRST_KERNEL_SET));
+    assert!(rows.metrics.len() > 100 && rows.node.metrics == rows.metrics.len() as u64, "{:?}", rows.node);
     assert!(rows.states.iter().any(|state| state.kind == StateKind::Setting));
-    assert_eq!(rows.node.experiment, CHECK_UP);
+    assert_eq!(rows.node.run.experiment, CHECK_UP);
 }
 
 #[test]
@@ -43,8 +43,7 @@ fn numbers_are_named_once_and_are_above_zero() {
     for path in ["first-version/record.json", "cli/records/noisy-guest.json", "cli/records/two-cores.json"] {
         let rows = flatten(&saved(path), HERE).expect("rows");
         let mut keys = BTreeSet::new();
-        let metrics: Vec<MetricRow> = rows.metrics().collect();
-        for row in &metrics {
+        for row in &rows.metrics {
             assert!(row.estimate.is_finite() && row.estimate > 0.0, "{row:?}");
             assert!(keys.insert((&row.metric, &row.labels, &row.cpu, row.mem_node)), "{row:?}");
             assert!(row.ci_lo.is_none_or(|low| low <= row.estimate), "{row:?}");
@@ -58,7 +57,7 @@ fn a_number_that_means_nothing_gives_no_row_and_a_wrong_interval_no_ends() {
     let mut record = Record { schema: SCHEMA, ..Record::default() };
     record.memory.latency =
         vec![cell(2.0, 64), cell(9.0, 128), cell(-1.0, 256), cell(f64::NAN, 512), cell(2.5, 64)];
-    let metrics: Vec<MetricRow> = flatten(&record, HERE).expect("rows").metrics().collect();
+    let metrics = flatten(&record, HERE).expect("rows").metrics;
     let facts: Vec<(&str, f64, Option<f64>)> =
         metrics.iter().map(|row| (row.labels.as_str(), row.estimate, row.ci_lo)).collect();
     assert_eq!(
@@ -109,7 +108,7 @@ fn presets_and_purposes_are_read_from_the_arguments_of_any_version() {
         let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
         let provenance = Provenance { arguments, ..Provenance::default() };
         let rows = flatten(&Record { provenance, ..Record::default() }, HERE).expect("rows");
-        let found = (rows.node.preset.as_str(), rows.node.experiment.as_str());
+        let found = (rows.node.run.preset.as_str(), rows.node.run.experiment.as_str());
         assert_eq!(found, (expected_preset, expected_purpose));
     }
 }
@@ -120,7 +119,7 @@ fn facts_of_a_node_are_apart_and_those_of_old_records_in_one_text() {
     record.machine.identity.bios = Some("Acme 2.1 03/14/2024".to_owned());
     let node = |record: &Record| flatten(record, HERE).expect("rows").node;
     let old = node(&record);
-    assert_eq!((old.bios_vendor, old.bios_version.as_deref()), (None, Some("Acme 2.1 03/14/2024")));
+    assert_eq!((old.fact("bios_vendor"), old.fact("bios_version")), (None, Some("Acme 2.1 03/14/2024")));
     let identity = &mut record.machine.identity;
     identity.bios_vendor = Some("Acme".to_owned());
     identity.bios_version = Some("2.1".to_owned());
@@ -131,9 +130,9 @@ fn facts_of_a_node_are_apart_and_those_of_old_records_in_one_text() {
     record.provenance.engine =
         Some(Engine { name: "slurm".to_owned(), job: Some("17".to_owned()), ..Engine::default() });
     let new = node(&record);
-    assert_eq!(new.bios_version.as_deref(), Some("2.1"));
-    assert_eq!(new.dimm_part.as_deref(), Some("1 x A+2 x B+1 x unknown"));
-    assert_eq!(new.microcode.as_deref(), Some("0xa0011d1"));
+    assert_eq!(new.fact("bios_version"), Some("2.1"));
+    assert_eq!(new.fact("dimm_part"), Some("1 x A+2 x B+1 x unknown"));
+    assert_eq!(new.fact("microcode"), Some("0xa0011d1"));
     assert_eq!((new.engine.as_deref(), new.job.as_deref()), (Some("slurm"), Some("17")));
     assert_eq!(new.coverage, None);
 }
@@ -193,4 +192,13 @@ fn a_row_of_schema_1_has_its_labels_in_its_metric_and_is_still_read() {
     let labels = "block_bytes=64,stride_bytes=64".to_owned();
     let new = MetricRow { metric: "memory_latency_ns".to_owned(), labels, mem_node: Some(1), ..row };
     assert_eq!(key(&new), "memory_latency_ns{block_bytes=64,stride_bytes=64} cpu 0 node 1");
+}
+
+#[test]
+fn a_node_of_schema_2_is_read_with_its_facts_and_of_later_columns_none_is_one() {
+    let old = r#"{"node":"n1","run_id":"r","cpu_model":"Acme","family":25,"kernel":"6.1","started_utc":"","tool_version":"0.1.0",
+        "kernel_set_version":1,"preset":"quick","experiment":"check-up","doubts":0,"metrics":3,"file":"a","later":[1]}"#;
+    let row: NodeRow = serde_json::from_str(old).expect("a row");
+    assert_eq!((row.fact("cpu_model"), row.fact("kernel"), row.metrics), (Some("Acme"), Some("6.1"), 3));
+    assert_eq!(row.facts["family"], 25);
 }

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use record::{FIRST_KERNEL_SET, FleetCheck, FleetTable, MetricRow, NodeRow, Quality, StateKind, StateRow};
+use record::{
+    FIRST_KERNEL_SET, FleetCheck, FleetTable, MetricRow, NodeRow, Quality, RunColumns, StateKind, StateRow,
+};
 use serde::Serialize;
 use stats::Random;
 
@@ -181,16 +183,23 @@ impl Synthetic {
             &NodeRow {
                 node: node.name.clone(),
                 run_id: run_id(node),
-                cpu_model: Some("Synthetic 9000".to_owned()),
-                microcode: Some(if random.bool() { "0xa0011d1" } else { "0xa0011d5" }.to_owned()),
-                bios_version: Some(node.bios.to_owned()),
-                kernel: Some("6.12.1".to_owned()),
-                started_utc: STARTED.to_owned(),
-                kernel_set_version: FIRST_KERNEL_SET,
-                preset: "quick".to_owned(),
-                experiment: "check-up".to_owned(),
-                others_share: shares[0],
-                steal_share: shares[1],
+                facts: [
+                    ("cpu_model", "Synthetic 9000"),
+                    ("microcode", if random.bool() { "0xa0011d1" } else { "0xa0011d5" }),
+                    ("bios_version", node.bios),
+                    ("kernel", "6.12.1"),
+                ]
+                .map(|(column, value)| (column.to_owned(), value.into()))
+                .into(),
+                run: RunColumns {
+                    started_utc: STARTED.to_owned(),
+                    kernel_set_version: FIRST_KERNEL_SET,
+                    preset: "quick".to_owned(),
+                    experiment: "check-up".to_owned(),
+                    others_share: shares[0],
+                    steal_share: shares[1],
+                    ..RunColumns::default()
+                },
                 metrics: self.metrics as u64,
                 ..NodeRow::default()
             },
@@ -277,12 +286,6 @@ fn row(node: &Node, metric: usize, level: f64, log: f64) -> MetricRow {
     MetricRow {
         node: node.name.clone(),
         run_id: run_id(node),
-        started_utc: STARTED.to_owned(),
-        boot_id: Some("1a2b3c4d-0000-4000-8000-000000000000".to_owned()),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel_set_version: FIRST_KERNEL_SET,
-        preset: "quick".to_owned(),
-        experiment: "check-up".to_owned(),
         metric: name,
         family: family.to_owned(),
         cpu: Some((socket * 64).to_string()),
@@ -294,8 +297,6 @@ fn row(node: &Node, metric: usize, level: f64, log: f64) -> MetricRow {
         ci_lo: Some(estimate * 0.99),
         ci_hi: Some(estimate * 1.01),
         quality: Quality::Converged,
-        others_share: Some(0.01),
-        steal_share: Some(0.0),
         ..MetricRow::default()
     }
 }
@@ -345,7 +346,7 @@ impl Planted {
 impl Sinks<'_> {
     /// Names of the files of a folder of rows, in the order of the sinks.
     pub(crate) fn files() -> [String; 4] {
-        let rows = |table: FleetTable| format!("{table}.ndjson");
+        let rows = |table: FleetTable| table.file().to_owned();
         let [metrics, nodes, states] = [FleetTable::Metrics, FleetTable::Nodes, FleetTable::States].map(rows);
         [metrics, nodes, states, "inventory.csv".to_owned()]
     }

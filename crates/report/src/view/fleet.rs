@@ -238,30 +238,23 @@ pub fn fleet_rows_page(rows: &FleetRows) -> Page {
         rows.folder
     );
     let is_whole = rows.unread.is_empty() && rows.ambiguous.is_empty();
-    let mut because = Vec::new();
-    if rows.partial > 0 {
-        because.push(Statement::doubt(format!("{} stopped early", count(rows.partial, "run"))));
-    }
-    if !rows.unread.is_empty() {
-        because
-            .push(Statement::doubt(format!("{} gave no rows", machine::counted(rows.unread.len(), "file"))));
-    }
-    let several =
-        |node: &String, why: &String| format!("{node} seems to be the name of several machines: {why}");
-    because.extend(rows.ambiguous.iter().map(|one| Statement::look(several(&one.node, &one.because))));
+    let partial =
+        (rows.partial > 0).then(|| Statement::doubt(format!("{} stopped early", count(rows.partial, "run"))));
+    let without = (!rows.unread.is_empty())
+        .then(|| Statement::doubt(format!("{} gave no rows", machine::counted(rows.unread.len(), "file"))));
+    let several = rows.ambiguous.iter().map(|one| {
+        Statement::look(format!("{} seems to be the name of several machines: {}", one.node, one.because))
+    });
     let unread = Table::of("unread", &rows.unread)
         .prose("file", |one| &one.file)
         .prose("why", |one| &one.reason)
         .first(FIRST)
         .table();
-    let mut section = Section::new("unread", "files without rows");
-    if !rows.unread.is_empty() {
-        section = section.table(unread);
-    }
+    let files = Section::new("files", "files").list(rows.files.iter().cloned()).detailed();
     Page {
         answer: Statement::new(if is_whole { Tone::Good } else { Tone::Look }, answer),
-        because,
-        sections: vec![section, Section::new("files", "files").list(rows.files.iter().cloned()).detailed()],
+        because: partial.into_iter().chain(without).chain(several).collect(),
+        sections: unread.section("files without rows").into_iter().chain([files]).collect(),
         ..Page::default()
     }
 }

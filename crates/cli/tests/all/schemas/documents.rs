@@ -128,7 +128,7 @@ fn of_records() -> Vec<(&'static str, Value)> {
         ("guard-baseline", schema_for!(record::GuardBaseline).to_value()),
         ("place", schema_for!(record::PlaceOutcome).to_value()),
         ("fleet-rows", schema_for!(record::FleetRows).to_value()),
-        ("fleet-metrics", schema_for!(record::MetricRow).to_value()),
+        ("fleet-metrics", schema_for!(record::MetricOfRun<'_>).to_value()),
         ("fleet-nodes", schema_for!(record::NodeRow).to_value()),
         ("fleet-states", schema_for!(record::StateRow).to_value()),
         ("fleet-unread", schema_for!(record::UnreadFile).to_value()),

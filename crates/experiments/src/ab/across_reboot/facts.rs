@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 
 use host::Root;
 use machine::{Machine, shareable_command_line};
+use record::{Provenance, Record};
 use serde::{Deserialize, Serialize};
 use stats::Arm;
 
 use super::condition::Conditions;
-use crate::compare::facts_of_machine;
 
 /// The fact that says which words the arms do not decide.
 const OTHER_WORDS: &str = "other words of the command line";
-/// What `compare` calls the whole command line; here the arms differ in it by design.
-const COMMAND_LINE: &str = "command line";
-/// The version of this program.
-const PROGRAM: &str = "sidestep";
+/// The arms differ in the whole command line by design, and who reads the files of a boot is nothing of it.
+const NOT_OF_A_BOOT: [&str; 2] = ["command line", "root"];
 
 /// One boot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -36,10 +34,11 @@ pub struct BootFacts {
 impl BootFacts {
     /// Reads a boot.
     pub fn read(root: &Root, machine: &Machine, tool_version: &str) -> Self {
-        let mut facts: BTreeMap<String, String> =
-            facts_of_machine(machine).into_iter().map(|fact| (fact.name, fact.value)).collect();
-        facts.remove(COMMAND_LINE);
-        facts.insert(PROGRAM.to_owned(), tool_version.to_owned());
+        let provenance = Provenance { tool_version: tool_version.to_owned(), ..Provenance::default() };
+        let record = Record { machine: machine.clone(), provenance, ..Record::default() };
+        let known =
+            record::facts(&record).into_iter().filter(|fact| !NOT_OF_A_BOOT.contains(&fact.name.as_str()));
+        let facts: BTreeMap<String, String> = known.map(|fact| (fact.name, fact.value)).collect();
         let uptime = root.read("/proc/uptime").unwrap_or_default();
         Self {
             boot_id: root.read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),

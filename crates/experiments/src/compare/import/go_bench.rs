@@ -8,7 +8,7 @@ use record::Better;
 
 use super::test_list::{Heading, Results, number};
 use super::{Format, ImportError, Source};
-use crate::compare::Fact;
+use record::Fact;
 
 pub(super) const GO_BENCH: Format = Format { word: "go-bench", is, read };
 

@@ -7,8 +7,8 @@ use roxmltree::{Document, Node};
 
 use super::test_list::{Heading, Reading, Results, TestList, number};
 use super::{Format, ImportError, Source};
-use crate::compare::Fact;
 pub(super) use export::PHORONIX_EXPORT;
+use record::Fact;
 
 pub(super) const PHORONIX: Format = Format { word: "phoronix", is, read };
 

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use record::Better;
+use record::{Better, Fact};
 use serde_json::Value;
 
 use super::VALUES_MAX;
-use crate::compare::{Cell, Configuration, Fact, Sample, SourceKind, Test, Weight};
+use crate::compare::{Cell, Configuration, Sample, SourceKind, Test, Weight};
 
 /// The group of tests that what is compared cannot touch.
 const CONTROLS: &str = "controls";

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use record::Better;
 
 use super::*;
-use crate::compare::Fact;
 use crate::compare::{Options, SourceKind, compare};
+use record::Fact;
 
 const CSV: &str = "name,unit,better,group,values\n# a note\n\"a, \"\"b\"\"\",s,lower,apps,1.5;1.6 1.7\nrate,MB/s,higher,memory,6527\n";
 const HYPERFINE: &str = r#"{"results":[{"command":"sort big","mean":1.0,"stddev":0.1,"median":1.0,"user":0.9,"system":0.1,
