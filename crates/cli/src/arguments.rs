@@ -18,7 +18,6 @@ use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
 use crate::options::Global;
 use crate::place::PlaceArguments;
-use crate::selftest::SelftestArguments;
 use crate::show::ShowArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
@@ -75,8 +74,6 @@ pub(crate) enum Command {
     Sockets(SocketsArguments),
     /// Which threads share data; the best placement, and its gain
     Place(Box<PlaceArguments>),
-    /// How precise sidestep is here: false alarms, detection limits
-    Selftest(SelftestArguments),
     /// A modelled machine: what a workaround, link or scheduler does
     Simulate(SimulateArguments),
     /// What can be switched here, at which risk; set and restore

@@ -54,11 +54,6 @@ const JUDGES: &[Judge] = &[
         "when a node, a level of a factor or a rare state stands out, unless repeats did not show it again",
         "when too few nodes can be compared",
     ),
-    (
-        &["selftest"],
-        "when a measurement is outside the stated limits",
-        "when a measurement is outside the stated limits",
-    ),
 ];
 
 /// The definition of the whole command line with both flags, where they mean something.

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Check many nodes", &["fleet"]),
     ("Prove an effect", &["bill", "ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
-    ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
+    ("Tools", &["machine", "show", "toggles", "completions"]),
 ];
 
 /// Examples under their command: a command line after `sidestep`, and what it is for.
@@ -126,9 +126,7 @@ sidestep toggles
   toggles revert # restore now
 sidestep workloads
   workloads --suite server # what there is, what it stresses, what is missing here
-  workloads check x264-pass-1 --turns 5 # turns of one, and how they vary
-sidestep selftest
-  selftest # false alarms and the smallest differences this host can show: 20 seconds";
+  workloads check x264-pass-1 --turns 5 # turns of one, and how they vary";
 
 /// A command line after `sidestep`, and what it is for.
 type Example = (&'static str, &'static str);

@@ -21,7 +21,6 @@ mod output;
 mod place;
 mod progress;
 mod recording;
-mod selftest;
 mod show;
 mod simulate;
 mod sockets;
@@ -63,7 +62,6 @@ fn run(command: Command, global: &Global) -> anyhow::Result<Outcome> {
         Command::Bill(arguments) => bill::bill(&arguments, global),
         Command::Compare(compare) => compare::compare(&compare, global),
         Command::Place(arguments) => place::place(&arguments, global),
-        Command::Selftest(selftest) => selftest::selftest(&selftest, global),
         Command::Simulate(arguments) => simulate::simulate(&arguments, global),
         Command::Sockets(arguments) => sockets::sockets(&arguments, global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, global),

@@ -16,7 +16,6 @@ const COMMANDS: [&[&str]; 7] = [
     &["clock", "watch", "--budget", "1s"],
     &["clock", "cost", "--budget", "1s"],
     &["sockets", "--budget", "3s"],
-    &["selftest", "--budget", "10s"],
     // A shell that has to start its program: where it cannot, no run works.
     &["ab", "--budget", "3s", "--a", "/bin/true; true", "--b", "/bin/true; true"],
     &["place", "--budget", "3s", "--", "true"],

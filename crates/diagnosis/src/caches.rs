@@ -2,9 +2,9 @@
 //! questions.
 
 use machine::{Bytes, CpuId};
-use record::{ChaseOrder, LatencyCell, Level, Levels, Record};
+use record::{LatencyCell, Level, Levels, Record};
 
-use crate::surface::{Columns, LARGEST_BASE_PAGE_BYTES, LINE_BYTES, Point, is_latency};
+use crate::surface::{Columns, LINE_BYTES, Point, is_latency};
 use crate::surface::{EDGE_RATIO, LEVEL_RATIO, MEMORY_BEYOND, SLOWEST_CACHE_NS, Size, plateaus, rest, size};
 
 /// Cells of larger strides this near to the plateau, as a ratio, are of it.
@@ -64,7 +64,7 @@ impl SeenCache {
     }
 }
 
-/// The time of a read of memory: of the question, of random chases, of a single chain, of the idle chase before loading, the first whose
+/// The time of a read of memory: of the question, of a single chain, of the idle chase before loading, the first whose
 /// largest block no cache holds.
 fn memory_ns(record: &Record, columns: &Columns, last_ns: f64, claims: &[(u8, Bytes)]) -> Option<f64> {
     let memory = &record.memory;
@@ -73,9 +73,6 @@ fn memory_ns(record: &Record, columns: &Columns, last_ns: f64, claims: &[(u8, By
     let asked = record.samples.iter().filter(|sample| sample.question == MEMORY && is_alike(sample.cpu));
     let times: Vec<f64> = asked.clone().map(|sample| sample.value).collect();
     let asked = asked.filter_map(|sample| sample.block_bytes).max();
-    let chases =
-        memory.orders.iter().filter(|chase| chase.order == ChaseOrder::Random && is_alike(chase.cpu));
-    let chase = chases.max_by_key(|chase| (chase.page_bytes.0 > LARGEST_BASE_PAGE_BYTES, chase.block_bytes));
     let chain = memory
         .parallel
         .iter()
@@ -88,7 +85,6 @@ fn memory_ns(record: &Record, columns: &Columns, last_ns: f64, claims: &[(u8, By
         .max_by_key(|chase| chase.block_bytes);
     let sources = [
         stats::median(&times).map(|ns| (asked, ns)),
-        chase.map(|chase| (Some(chase.block_bytes), chase.ns)),
         chain.map(|chase| (Some(chase.block_bytes), chase.ns_per_load)),
         idle.map(|chase| (chase.block_bytes, chase.ns)),
     ];

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use machine::CpuId;
-use record::{ChaseOrder, LatencyCell, Memory, Quality};
+use record::{LatencyCell, Memory, Quality};
 use stats::{Interval, Order};
 
 /// The data of a cache line moves as one: below this stride several elements hit the same line. All x86-64 CPUs.
@@ -76,25 +76,6 @@ impl Columns {
                     quality: cell.spread.quality,
                 },
             );
-        }
-        // A random walk over all lines of a larger block, in huge pages, continues the line column.
-        let huge = |page_bytes: u64| page_bytes > LARGEST_BASE_PAGE_BYTES;
-        for order in &memory.orders {
-            if order.cpu == *cpu
-                && order.order == ChaseOrder::Random
-                && huge(order.page_bytes.0)
-                && order.block_bytes.0 > 0
-                && is_latency(order.ns)
-            {
-                let interval = sane(order.spread.interval, order.ns);
-                let point = Point {
-                    block_bytes: order.block_bytes.0,
-                    ns: order.ns,
-                    interval,
-                    quality: order.spread.quality,
-                };
-                offer(LINE_BYTES, point);
-            }
         }
         let by_stride =
             fastest.into_iter().map(|(stride, column)| (stride, column.into_values().collect())).collect();

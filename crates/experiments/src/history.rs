@@ -12,7 +12,7 @@ use record::{
 use crate::compare::{Test, TestRow, configuration_of_record};
 pub use pruning::{BOUNDS, Bounds, file_name, is_entry, to_prune};
 pub use record::seconds_of_utc;
-pub use trend::{alike, reach, trends};
+pub use trend::{alike, spreads, trends};
 pub(crate) use trend::{differences, slope_per_day};
 
 /// Memory that is as large but for what firmware and kernel keep of it differs by less.

@@ -24,7 +24,6 @@
 //! | two threads that meet and never wait for ever | `rendezvous` |
 //! | all of them, and what fits into the time | [`plan`] |
 //! | records of several processes as one | [`epochs`] |
-//! | what can be detected on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -48,7 +47,6 @@ pub mod sampler;
 #[cfg(test)]
 #[path = "../tests/replay/saved.rs"]
 mod saved;
-pub mod selftest;
 mod series;
 pub mod session;
 pub mod short;

@@ -104,7 +104,6 @@ const HOLDING: &[(&str, &[&str])] = &[
     ("fleet check", &["suspects", "strata"]),
     ("fleet rows", &["ambiguous", "unread"]),
     ("history", &["machines", "entries", "trends"]),
-    ("selftest", &["selftest", "between_runs"]),
     ("simulate", &["machine", "scenario", "rows"]),
     ("simulate", &["workaround", "boards", "strides"]),
     ("simulate", &["coherence", "hop_round_trip_ns"]),

@@ -1,7 +1,10 @@
 //! Results about memory: bandwidth, latency, address translation.
 
+use std::collections::BTreeMap;
+
 use machine::{Bytes, CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stats::Interval;
 
 use crate::Spread;
@@ -18,14 +21,15 @@ pub struct Memory {
     pub bandwidth: Vec<BandwidthPoint>,
     /// Load-to-use latency over block size and stride.
     pub latency: Vec<LatencyCell>,
-    /// Latency of the same block in different orders: what address translation adds.
-    pub orders: Vec<OrderedLatency>,
     /// Paired spread and packed chains: translation cost against number of pages.
     pub walks: Vec<WalkPoint>,
     /// Several chains at once: memory-level parallelism.
     pub parallel: Vec<ParallelChase>,
     /// Latency of one chain while other CPUs stream.
     pub loaded: Vec<LoadedLatency>,
+    /// Lists of earlier versions, kept as they are.
+    #[serde(flatten)]
+    pub earlier: BTreeMap<String, Value>,
 }
 
 /// The stride whose cells say which level a block belongs to: a cache line, so that every line of the block counts.
@@ -148,36 +152,7 @@ measured_rows! {
     }
 }
 
-machine::named! {
-    /// In which order a chain visits its elements.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "snake_case")]
-    pub enum ChaseOrder {
-        /// Ascending addresses: what prefetchers like.
-        Sequential = "sequential",
-        /// Random inside a page, pages one after the other in random order: few TLB misses.
-        PageConfined = "page_confined",
-        /// Random in the whole block.
-        Random = "random",
-    }
-}
-
 measured_rows! {
-    /// Latency of one block in one order.
-    pub struct OrderedLatency {
-        /// The CPU it was measured on.
-        pub cpu: CpuId,
-        /// Size of the block.
-        pub block_bytes: Bytes,
-        /// Page size really got.
-        pub page_bytes: Bytes,
-        /// Order of the visits.
-        pub order: ChaseOrder,
-        /// Load-to-use latency in nanoseconds.
-        pub ns: f64,
-    }
-
     /// Paired chains over `pages` pages: one line on each page, against as many lines on consecutive lines.
     pub struct WalkPoint {
         /// The CPU it was measured on.

@@ -21,7 +21,6 @@ mod memory;
 mod place;
 mod reboots;
 mod schedulers;
-mod selftest;
 mod simulated;
 pub(crate) mod socket_account;
 mod socket_words;
@@ -48,7 +47,6 @@ pub use memory::memory_page;
 pub use place::place_page;
 pub use reboots::reboots_page;
 pub use schedulers::schedulers_page;
-pub use selftest::selftest_page;
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use workloads::{

@@ -13,8 +13,8 @@
 mod equal_cpus;
 mod memory;
 mod moderation;
-mod power;
 mod prior;
+mod spreads;
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ use crate::{
 };
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
 use moderation::{Variance, distribution, moderated};
-pub use power::{Reach, reach};
 pub use prior::{Host, RowClass};
 use prior::{MANY_RUNS, prior_of};
+pub use spreads::{ClassSpread, class_spreads};
 
 /// Fewer degrees of freedom do not tell a spread: two runs of each side, or three of one.
 const FEWEST_DEGREES: usize = 2;

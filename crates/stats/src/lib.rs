@@ -38,9 +38,9 @@ mod windows;
 pub use aa_control::AaControl;
 pub use bca::bca;
 pub use between_runs::{
-    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Reach,
-    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, equal_latencies, equal_rates, next_run_reach, reach,
-    two_runs_of_latency,
+    BEYOND_RUNS, ClassDifference, ClassSpread, Difference, Differences, Host, Knowledge, MemoryDifference,
+    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, class_spreads, equal_latencies, equal_rates,
+    next_run_reach, two_runs_of_latency,
 };
 pub use binomial::{binomial_quantile, clopper_pearson};
 pub use blocks::{BlockEffect, BlockFit, BlockRun, Dunnett};

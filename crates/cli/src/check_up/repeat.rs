@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use experiments::history::{alike, entry, reach};
+use experiments::history::{alike, entry, spreads};
 use host::live::{install_handlers, pending_signal};
 use record::HistoryEntry;
-use stats::{Host, Knowledge};
+use stats::Host;
 
 use super::arguments::RunArguments;
 use super::once;
@@ -93,8 +93,7 @@ pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyh
 fn text(entries: &[HistoryEntry]) -> String {
     let runs = alike(&entries.iter().collect::<Vec<_>>());
     let host = Host::of(runs.first().is_some_and(|run| run.fingerprint.hypervisor.is_some()));
-    let mut classes = reach(&runs, host);
-    classes.retain(|class| class.knowledge == Knowledge::History);
+    let classes = spreads(&runs, host);
     if classes.is_empty() {
         return String::new();
     }
@@ -102,7 +101,7 @@ fn text(entries: &[HistoryEntry]) -> String {
     let mut text = format!("\nspread between {} runs (standard deviation)\n", runs.len());
     text += "class                   rows  widest row %  whole class %\n";
     for class in classes {
-        let (row, whole) = (percent(class.row_spread), percent(class.class_spread));
+        let (row, whole) = (percent(class.widest_row), percent(class.whole));
         let _ = writeln!(text, "{:<22}  {:>4}  {row:>12.2}  {whole:>13.2}", class.class.name(), class.rows);
     }
     text

@@ -17,7 +17,7 @@ const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines
 type Row = (&'static str, &'static str, Option<&'static str>);
 
 #[rustfmt::skip]
-const COMMANDS: [Row; 40] = [
+const COMMANDS: [Row; 39] = [
     ("run", "", Some("--plan")),
     ("machine", "", Some("--sysroot MACHINE")),
     ("show", "", Some("comparison.json")),
@@ -47,7 +47,6 @@ const COMMANDS: [Row; 40] = [
     ("sockets firmware", "", Some("--sysroot MACHINE")),
     ("sockets infer", "", Some("matrix.csv")),
     ("place", "-- true", None),
-    ("selftest", "", None),
     ("simulate", "", Some("phenom-9600")),
     ("toggles", "", Some("--sysroot MACHINE")),
     ("toggles show", "thp", Some("thp --sysroot MACHINE")),

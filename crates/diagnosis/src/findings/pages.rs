@@ -1,11 +1,9 @@
 //! Pages: huge pages that programs do not get, TLB reach against the claim, the cost of a walk.
 
-use record::{Area, ChaseOrder, Finding, OrderedLatency, Record, Severity};
-use stats::Interval;
+use record::{Area, Finding, Record, Severity};
 
 use super::{Details, finding};
 use crate::questions::{MATTERS, huge_page_gain};
-use crate::surface::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
 use crate::wording::{measured, percent_within};
 
 /// Entries within this share of the claim agree: the loop itself, its stack and data take a few.
@@ -111,47 +109,16 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     found.push(reach);
 }
 
-/// The cost of a walk, confirmed by a page-confined against a random order of the same block.
+/// The cost of a walk.
 fn walks(record: &Record, found: &mut Vec<Finding>) {
     let (Some(walk), Some(interval)) = (record.levels.walk_ns, record.levels.walk_interval) else { return };
     let guest = record.machine.identity.hypervisor.is_some();
     let text = format!("missing every TLB costs {} per load", measured(walk, interval, "ns"));
     let mut cost = finding(Area::Memory, "walk-cost", Severity::Notice, text)
         .showing([format!("paired chains, page tables in the caches: {}", measured(walk, interval, "ns"))]);
-    if let Some((difference, between, block)) = order_difference(record) {
-        cost.evidence.push(format!(
-            "random against page-confined order in {block}: {}",
-            measured(difference, between, "ns")
-        ));
-        if between.high < interval.low {
-            cost.severity = Severity::Inconclusive;
-            cost.text = format!("{}, but the order of visits does not confirm it", cost.text);
-        }
-    }
     if guest {
         cost.mechanism =
             Some("each step of a walk in a guest is itself translated by the host's tables".to_owned());
     }
     found.push(cost);
-}
-
-/// Random minus page-confined latency in the largest block of base pages that has both.
-fn order_difference(record: &Record) -> Option<(f64, Interval, machine::Bytes)> {
-    let base =
-        |order: &&OrderedLatency| order.page_bytes.0 <= LARGEST_BASE_PAGE_BYTES && is_latency(order.ns);
-    let random = record
-        .memory
-        .orders
-        .iter()
-        .filter(base)
-        .filter(|order| order.order == ChaseOrder::Random)
-        .max_by_key(|order| order.block_bytes)?;
-    let confined = record.memory.orders.iter().filter(base).find(|order| {
-        order.order == ChaseOrder::PageConfined
-            && order.block_bytes == random.block_bytes
-            && order.cpu == random.cpu
-    })?;
-    let (high, low) = (sane(random.spread.interval, random.ns), sane(confined.spread.interval, confined.ns));
-    let interval = Interval { low: high.low - low.high, high: high.high - low.low };
-    Some((random.ns - confined.ns, interval, random.block_bytes))
 }

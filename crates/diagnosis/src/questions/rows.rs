@@ -1,5 +1,6 @@
 //! What rows and findings of other probes answer: noise, bandwidth, siblings, waking, clocks.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use machine::CpuSet;
@@ -148,9 +149,7 @@ pub(super) fn waking(record: &Record) -> Outcome {
     }
     let slowest =
         record.cores.wake.iter().filter(|point| point.ns.is_finite()).max_by(|a, b| a.ns.total_cmp(&b.ns));
-    let lines: Vec<f64> =
-        record.cores.line_transfer.iter().map(|row| row.ns).filter(|ns| ns.is_finite()).collect();
-    let line = stats::median(&lines).map(|ns| format!("a line from CPU to CPU {ns:.0} ns"));
+    let line = lines(record);
     let Some(slowest) = slowest else {
         return line.map_or_else(|| nothing_measured(record), Outcome::ok);
     };
@@ -165,6 +164,19 @@ pub(super) fn waking(record: &Record) -> Outcome {
     }
     let is_slow = finding(record, "wake-slow").is_some_and(|finding| finding.severity == Severity::Warning);
     Outcome::ok(sentence).warning_if(is_slow).of(slowest.ns, interval, "ns")
+}
+
+/// A cache line from CPU to CPU, the median pair by protocol; `None` without one.
+fn lines(record: &Record) -> Option<String> {
+    let mut by_protocol: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for row in record.cores.line_transfer.iter().filter(|row| row.ns.is_finite()) {
+        by_protocol.entry(&row.protocol).or_default().push(row.ns);
+    }
+    let middle = |(protocol, times): (&str, Vec<f64>)| {
+        Some(format!("{:.0} ns by {}", stats::median(&times)?, protocol.replace('_', " ")))
+    };
+    let said: Vec<String> = by_protocol.into_iter().filter_map(middle).collect();
+    (!said.is_empty()).then(|| format!("a line from CPU to CPU {}", listed(&said, "and")))
 }
 
 /// Whether the counters of all CPUs agree.

@@ -3,8 +3,8 @@
 use diagnosis::{classify, diagnose, levels};
 use machine::{Bytes, CoreKind, CpuId, CpuSet, Disagreement, Hertz, Node, NodeId};
 use record::{
-    ChaseOrder, ClockRead, Control, LineTransfer, LoadedLatency, OrderedLatency, PairSlowdown, ParallelChase,
-    Quality, Record, Scope, Spread, StreamResult, WakePoint,
+    ClockRead, Control, LineTransfer, LoadedLatency, PairSlowdown, ParallelChase, Quality, QuestionSample,
+    Record, Scope, Spread, StreamResult, WakePoint,
 };
 use stats::{Interval, Random};
 
@@ -75,15 +75,6 @@ fn fill_memory(record: &mut Record, random: &mut Random) {
         point.block_bytes = Bytes(whole(random));
         point.spread = any_spread(random);
         record.memory.bandwidth.push(point);
-        let order = [ChaseOrder::Sequential, ChaseOrder::PageConfined, ChaseOrder::Random][random.below(3)];
-        record.memory.orders.push(OrderedLatency {
-            cpu: cpu(random),
-            block_bytes: Bytes(whole(random)),
-            page_bytes: Bytes(whole(random)),
-            order,
-            ns: number(random),
-            spread: any_spread(random),
-        });
     }
     for _ in 0..random.below(6) {
         record.memory.stream.push(stream(random));
@@ -270,14 +261,13 @@ fn rising() -> Record {
     record
 }
 
-fn random_chase(cpu: u32, block: f64, page: u64, ns: f64) -> OrderedLatency {
-    OrderedLatency {
+fn random_reads(cpu: u32, block: f64, ns: f64) -> QuestionSample {
+    QuestionSample {
+        question: "memory".to_owned(),
         cpu: CpuId(cpu),
-        block_bytes: Bytes(block as u64),
-        page_bytes: Bytes(page),
-        order: ChaseOrder::Random,
-        ns,
-        spread: spread(ns, 2.5),
+        block_bytes: Some(Bytes(block as u64)),
+        value: ns,
+        ..QuestionSample::default()
     }
 }
 
@@ -317,17 +307,7 @@ fn memory_is_what_the_largest_chase_takes_and_not_the_rise_before_it() {
     assert_eq!(memory_ns(&record), Some(147.6));
     record.memory.parallel.push(one_chain(142.9));
     assert_eq!(memory_ns(&record), Some(142.9));
-    record.memory.orders.push(random_chase(1, 128.0 * MIB, 4096, 246.7));
-    assert_eq!(memory_ns(&record), Some(246.7));
-    record.memory.orders.push(random_chase(1, 128.0 * MIB, 2 << 20, 152.9));
-    assert_eq!(memory_ns(&record), Some(152.9));
-    let sample = |ns: f64| record::QuestionSample {
-        question: "memory".to_owned(),
-        block_bytes: Some(Bytes::GIB),
-        value: ns,
-        ..record::QuestionSample::default()
-    };
-    record.samples = [188.0, 190.0, 210.0].map(sample).into();
+    record.samples = [188.0, 190.0, 210.0].map(|ns| random_reads(1, 1024.0 * MIB, ns)).into();
     assert_eq!(memory_ns(&record), Some(190.0), "what the question measured");
 }
 
@@ -341,20 +321,20 @@ fn a_surface_that_ends_on_the_rise_does_not_reach_memory() {
 #[test]
 fn chases_that_a_cache_may_hold_or_another_kind_of_core_took_are_not_memory() {
     let mut record = rising();
-    record.memory.orders.push(random_chase(0, 24.0 * MIB, 2 << 20, 120.0));
+    record.samples.push(random_reads(0, 24.0 * MIB, 120.0));
     assert_eq!(memory_ns(&record), None);
     record.machine.topology.cpus[1].core_kind = CoreKind::Efficiency;
-    record.memory.orders.push(random_chase(1, 256.0 * MIB, 2 << 20, 190.0));
+    record.samples.push(random_reads(1, 256.0 * MIB, 190.0));
     assert_eq!(memory_ns(&record), None);
     record.machine = machine_with(2, &[(1, 32.0 * KIB), (2, 512.0 * KIB), (3, 96.0 * MIB)]);
-    record.memory.orders = vec![random_chase(0, 128.0 * MIB, 2 << 20, 20.0)];
+    record.samples = vec![random_reads(0, 128.0 * MIB, 20.0)];
     assert_eq!(memory_ns(&record), None, "slower than the last cache, but no level of its own");
 }
 
 #[test]
 fn cells_are_coloured_by_the_measured_latency_of_memory() {
     let mut record = rising();
-    record.memory.orders.push(random_chase(1, 128.0 * MIB, 2 << 20, 152.9));
+    record.samples.push(random_reads(1, 128.0 * MIB, 152.9));
     let found = levels(&record);
     let colour = |ns: f64| classify(&cell(24.0 * MIB, 64.0, 2 << 20, ns), &found).map(str::to_owned);
     // The geometric middle of 15 and 153 ns is 48 ns.

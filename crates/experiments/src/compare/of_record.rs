@@ -67,7 +67,7 @@ fn tests(record: &Record) -> Vec<Test> {
 }
 
 /// Pictures of what questions ask more sharply, where a record has asked them.
-const PICTURES: [&metric::Metric; 3] = [&metric::LATENCY, &metric::ORDERS, &metric::PARALLEL];
+const PICTURES: [&metric::Metric; 2] = [&metric::LATENCY, &metric::PARALLEL];
 
 /// Whether a number has a row: bandwidth has one for each level, of a CPU alone; the control loop where its clock is unknown, as that
 /// has a row.
@@ -168,7 +168,6 @@ fn words(label: &str, one: &Measurement<'_>) -> Cow<'static, str> {
         ("scope", "cpu") => "one CPU".into(),
         ("scope", "node") => "one node".into(),
         ("scope", _) => "all CPUs".into(),
-        ("order", "page_confined") => "page by page".into(),
         ("loading", "0") => "idle machine".into(),
         ("loading", _) => "others stream".into(),
         ("kernel", kernel) if kernel.starts_with("mandelbrot_i") => "Mandelbrot integer".into(),

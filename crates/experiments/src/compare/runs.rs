@@ -87,12 +87,10 @@ fn of_row(row: &Gathered<'_>) -> Option<RowRuns> {
     })
 }
 
-/// Variance of a run's logarithm as the run itself states it.
+/// Variance of a run's logarithm as its epochs show it; the interval of one says how far further runs lie, which the spread between runs
+/// has already.
 fn own_variance(sample: &Sample) -> f64 {
-    let stated =
-        |interval: Interval| (interval.map(f64::ln).half_width() / stats::STANDARD_ERRORS_OF_95).powi(2);
-    let of_interval = || sample.interval.filter(|interval| interval.low > 0.0).map_or(0.0, stated);
-    sample.epoch_variance.unwrap_or_else(of_interval)
+    sample.epoch_variance.unwrap_or(0.0)
 }
 
 /// A difference that several rows share, as a change in percent with its verdict at the largest of their margins.

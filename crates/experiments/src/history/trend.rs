@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{BOOT, FactDifference, HistoryChange, HistoryEntry, HistoryRow, HistoryTrend};
-use stats::{Host, Reach, RowClass, change_points, median};
+use stats::{ClassSpread, Host, RowClass, change_points, class_spreads, median};
 
 use super::seconds_of_utc;
 use crate::compare::differing;
@@ -85,8 +85,8 @@ pub fn alike<'a>(entries: &[&'a HistoryEntry]) -> Vec<&'a HistoryEntry> {
     whole().filter(|entry| newest.is_some_and(|newest| entry.plan == newest.plan)).copied().collect()
 }
 
-/// The smallest difference that a host can show in each class, given its earlier runs, which are alike.
-pub fn reach(runs: &[&HistoryEntry], host: Host) -> Vec<Reach> {
+/// How far earlier runs of a host, which are alike, spread in each class.
+pub fn spreads(runs: &[&HistoryEntry], host: Host) -> Vec<ClassSpread> {
     let mut rows: BTreeMap<&str, RowClass> = BTreeMap::new();
     for run in runs {
         rows.extend(run.rows.iter().map(|(name, row)| (name.as_str(), row.class)));
@@ -96,7 +96,7 @@ pub fn reach(runs: &[&HistoryEntry], host: Host) -> Vec<Reach> {
         .into_iter()
         .map(|(name, class)| (class, runs.iter().map(|run| cost(run, name)).collect()))
         .collect();
-    stats::reach(&history, host)
+    class_spreads(&history, host)
 }
 
 #[cfg(test)]
@@ -169,10 +169,10 @@ mod tests {
         all.push(run("quick", None, -1.0));
         let chosen = alike(&all.iter().collect::<Vec<_>>());
         assert_eq!(chosen.len(), 7);
-        let reads = reach(&chosen, Host::Guest).into_iter().find(|one| one.class == RowClass::ClockReads);
-        let reads = reads.expect("every class has a line");
-        assert_eq!((reads.knowledge, reads.runs, reads.rows), (Knowledge::History, 6, 1));
-        assert!(reads.row[0] < 0.02, "{reads:?}");
-        assert!(alike(&[]).is_empty() && reach(&[], Host::Guest).len() == RowClass::ALL.len());
+        let found = spreads(&chosen, Host::Guest);
+        let [reads] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((reads.class, reads.rows), (RowClass::ClockReads, 1));
+        assert!(reads.widest_row < 0.02, "{reads:?}");
+        assert!(alike(&[]).is_empty() && spreads(&[], Host::Guest).is_empty());
     }
 }

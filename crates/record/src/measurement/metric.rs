@@ -84,14 +84,16 @@ macro_rules! metrics {
 use RowClass::{
     Arithmetic, CacheBandwidth, ClockReads, CoreClock, CoreCycles, CoreLatency, CpuOverCpu, HugePages,
     LastCache, LineTransfer, LoadedLatency, MemoryBandwidth, MemoryLatency, PageWalks, RandomReads,
-    SharedCacheBandwidth, SharedCacheLatency, Sharing, Stream, Waking,
+    SecondCycles, SharedCacheBandwidth, SharedCacheLatency, Sharing, Stream, Waking,
 };
 
 metrics! {
     CACHE_READ_CYCLES = "cache_read_core_cycles", CORE_CYCLES, [CoreCycles; 3],
-        "dependent reads at random of a block in a cache, in cycles of the core beside them",
+        "dependent reads at random of a block in the first cache, in cycles of the core beside them",
         "memory", "{question}", ["cpu", ""];
-    CACHE_READ = "cache_read_ns", NANOSECONDS, [CoreLatency; 3], "the same where no cycles are known",
+    SECOND_READ_CYCLES = "second_cache_read_core_cycles", CORE_CYCLES, [SecondCycles; 3],
+        "the same of a block in the second cache", "memory", "{question}", ["cpu", ""];
+    CACHE_READ = "cache_read_ns", NANOSECONDS, [CoreLatency; 3], "reads of a block in the first two caches where no cycles are known",
         "memory", "{question}", ["cpu", ""];
     PART_READ = "part_read_ns", NANOSECONDS, [LastCache; 3],
         "dependent reads at random of a block, page group by page group, as a last cache serves them",
@@ -113,8 +115,6 @@ metrics! {
     LATENCY = "memory_latency_ns", NANOSECONDS, [CoreLatency, SharedCacheLatency, MemoryLatency],
         "dependent loads in random order through every stride of a block, in caches or memory",
         "memory", "latency, {page_bytes} pages", ["block_bytes", "stride_bytes"];
-    ORDERS = "memory_latency_by_order_ns", NANOSECONDS, [MemoryLatency; 3], "dependent loads of a block in an order",
-        "memory", "{order} loads, {page_bytes} pages", ["block_bytes", ""];
     PARALLEL = "memory_latency_parallel_ns", NANOSECONDS, [MemoryLatency; 3],
         "a load, of several independent chains in one thread",
         "memory", "parallel chains, per load", ["block_bytes", "chains"];

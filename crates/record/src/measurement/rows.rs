@@ -8,9 +8,9 @@ use stats::median;
 use super::metric::{self, Metric};
 use super::{LabelValue, Measurement, Place};
 use crate::{
-    BandwidthPoint, ChaseOrder, ClockRead, Compute, Control, LatencyCell, LineTransfer, LoadedLatency,
-    NodeBandwidth, NodeLatency, NodeLoadedLatency, OrderedLatency, PackageScaling, PairSlowdown,
-    ParallelChase, Record, Scope, Spread, StreamResult, UnlikeSlowdown, WakePoint, WalkPoint,
+    BandwidthPoint, ClockRead, Compute, Control, LatencyCell, LineTransfer, LoadedLatency, NodeBandwidth,
+    NodeLatency, NodeLoadedLatency, PackageScaling, PairSlowdown, ParallelChase, Record, Scope, Spread,
+    StreamResult, UnlikeSlowdown, WakePoint, WalkPoint,
 };
 
 /// A row of a list of results.
@@ -50,7 +50,6 @@ label_values! {
     Bytes: bytes => Self::Size(*bytes);
     Option<Bytes>: bytes => bytes.map_or(Self::Text(""), Self::Size);
     Scope: scope => Self::Text(scope.name());
-    ChaseOrder: order => Self::Text(order.name());
 }
 
 /// Of each type: metric, number and whose it is; labels and conditions; what is scaled with the number, is the median of the rows, or their
@@ -126,7 +125,6 @@ rows! {
     BandwidthPoint = BANDWIDTH, bytes_per_s, Together(cpus), [kernel, isa, store, block_bytes], [scope, page_bytes];
     LatencyCell = LATENCY, ns, One(cpu), [block_bytes, stride_bytes, page_bytes], [], scaled: [core_cycles],
         |row| { level: row.level.as_deref(), core_cycles: row.core_cycles };
-    OrderedLatency = ORDERS, ns, One(cpu), [order, block_bytes, page_bytes], [];
     ParallelChase = PARALLEL, ns_per_load, One(cpu), [chains, block_bytes], [page_bytes];
     LoadedLatency = LOADED, ns, One(cpu), [loading], [block_bytes, page_bytes], middle: [load_bytes_per_s],
         summed: overlapped_windows, follow: |own, _factor, rows| {
@@ -197,7 +195,7 @@ macro_rules! visitors {
 
 visitors! {
     /// Visits the lists about memory.
-    visit_memory: [memory.stream, memory.bandwidth, memory.latency, memory.orders, memory.parallel, memory.loaded,
+    visit_memory: [memory.stream, memory.bandwidth, memory.latency, memory.parallel, memory.loaded,
         memory.walks] [];
     /// Visits the lists about cores and clocks.
     visit_cores: [cores.line_transfer, cores.sharing, cores.unlike, cores.wake, clocks, cores.compute, cores.control] [];

@@ -31,7 +31,8 @@ enum Of {
 fn about(sample: &QuestionSample) -> (&'static Metric, Of) {
     match sample.question.as_str() {
         "l1" | "l2" if sample.unit == "ns" => (&metric::CACHE_READ, Of::Cache),
-        "l1" | "l2" => (&metric::CACHE_READ_CYCLES, Of::Cache),
+        "l1" => (&metric::CACHE_READ_CYCLES, Of::Cache),
+        "l2" => (&metric::SECOND_READ_CYCLES, Of::Cache),
         "blocks" => (&metric::PART_READ, Of::Memory),
         "memory-base" => (&metric::SMALL_PAGE_READ, Of::Memory),
         "huge-pages" => (&metric::HUGE_PAGE_GAIN, Of::Memory),

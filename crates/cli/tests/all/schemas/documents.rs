@@ -137,29 +137,6 @@ fn of_records() -> Vec<(&'static str, Value)> {
 }
 
 fn of_machine() -> Vec<(&'static str, Value)> {
-    let mut parts = Parts::new();
-    let between_runs = object(&[
-        ("rests_on", "What the spreads are from, in a sentence.", text()),
-        ("classes", "By class of rows.", parts.of::<Vec<stats::Reach>>()),
-        (
-            "falls_short",
-            "Classes that cannot show what they should, one sentence each.",
-            parts.of::<Vec<String>>(),
-        ),
-    ]);
-    let selftest = vec![
-        version(),
-        ("selftest", "What was measured.", parts.of::<record::Selftest>()),
-        (
-            "between_runs",
-            "The smallest difference that runs of this host can show, by class of rows.",
-            between_runs,
-        ),
-        ("failures", "Limits that do not hold here, one sentence each.", parts.of::<Vec<String>>()),
-        ("blind_spots", "What cannot be measured here, one sentence each.", parts.of::<Vec<String>>()),
-        ("sentence", "The answer.", text()),
-        ("elapsed_s", "Time that it took, in seconds.", json!({ "type": "number" })),
-    ];
     let count = json!({ "type": "integer", "minimum": 0 });
     let capture = vec![
         version(),
@@ -176,7 +153,6 @@ fn of_machine() -> Vec<(&'static str, Value)> {
                 vec![version(), ("view", "What a process may use of it.", parts.of::<machine::View>())]
             }),
         ),
-        ("selftest", parts.document("Selftest", "What sidestep selftest found.", &selftest)),
         ("capture", Parts::new().document("Capture", "What sidestep machine --save wrote.", &capture)),
         ("run-plan", of_type::<record::Plan>("RunPlan", |_| vec![version()])),
     ]

@@ -7,11 +7,9 @@ use models::memory::{self, MemoryMachine};
 use models::scheduling::{self, Pattern, Policy};
 use models::tsc;
 use record::{
-    AttackVector, BetweenRuns, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, Resolution,
-    Selftest, SocketGate, Sockets, VectorState,
+    AttackVector, ClockCheck, ClockCost, ClockVerdict, FlawVerdict, Record, SocketGate, Sockets, VectorState,
 };
 use report::{FirmwareLinks, MemoryClaim, Page, PciClaim, ToggleState, ToggleValue};
-use stats::Interval;
 
 use crate::pages::documents::{saved, verdicts};
 use crate::rendering::sample::{
@@ -49,7 +47,6 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("clock-check-empty", report::clock_check_page(&ClockCheck::default())),
         ("clock-cost", report::clock_cost_page(&cost)),
         ("clock-cost-empty", report::clock_cost_page(&ClockCost::default())),
-        ("selftest", selftest()),
         ("toggles", report::toggles_page(&toggles())),
         ("toggle", report::toggle_page(&toggles()[0])),
         ("toggle-never", report::toggle_page(&toggles()[2])),
@@ -104,56 +101,6 @@ fn thinned(record: &Record) -> Record {
     record.flaws = verdicts().into_iter().take(2).collect();
     record.flaws_uneven = vec!["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     record
-}
-
-/// What runs of this machine can show.
-fn reach_of_runs() -> BetweenRuns {
-    let reach = |class, knowledge| stats::Reach {
-        class,
-        rows: 4,
-        knowledge,
-        runs: 9,
-        row_spread: 0.02,
-        class_spread: 0.014,
-        row: [0.05, 0.03],
-        whole: [0.04, 0.021],
-        goal: Some(0.02),
-        runs_for_goal: Some(4),
-    };
-    BetweenRuns {
-        rests_on: "9 runs of this machine; * the shipped table".to_owned(),
-        classes: vec![
-            reach(stats::RowClass::CoreLatency, stats::Knowledge::History),
-            reach(stats::RowClass::ClockReads, stats::Knowledge::Prior),
-        ],
-        falls_short: vec!["core latency: 4 % is above the 3 % that is aimed for".to_owned()],
-    }
-}
-
-/// A self-test that found something of everything.
-fn selftest() -> Page {
-    let resolution = |kind: &str, detectable: f64| Resolution {
-        kind: kind.to_owned(),
-        unit: "ns".to_owned(),
-        typical: 112.345,
-        pairs: 500,
-        seconds: 2.0,
-        shift: -0.001,
-        interval: Interval { low: -0.004, high: 0.002 },
-        half_width: 0.003,
-        detectable,
-        seconds_for_one_percent: 0.72,
-        groups: 41,
-        alarms: 2,
-    };
-    let found = Selftest {
-        resolution: vec![resolution("L1 latency", 0.0004), resolution("memory latency", 0.006)],
-        alarms: record::Alarms { groups: 82, alarms: 4, limit: 10 },
-        without: vec!["huge pages: the pool is empty".to_owned()],
-    };
-    let between_runs = reach_of_runs();
-    let [failures, spots] = ["4 cells differ", "no counters of the core"].map(|line| [line.to_owned()]);
-    report::selftest_page(&found, &between_runs, &failures, &spots, 31.0)
 }
 
 /// One that can be switched, one for `ab` alone, one that never is, and one of which nothing is known.

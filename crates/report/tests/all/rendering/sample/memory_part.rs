@@ -2,8 +2,8 @@
 
 use machine::{Bytes, CpuId, NodeId};
 use record::{
-    BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, OrderedLatency, ParallelChase, RawSeries, Record,
-    Scope, StreamResult, WalkPoint,
+    BandwidthPoint, LatencyCell, LoadedLatency, ParallelChase, RawSeries, Record, Scope, StreamResult,
+    WalkPoint,
 };
 
 use super::{around, cpus, spread, wobble};
@@ -215,17 +215,5 @@ fn translation(record: &mut Record) {
                 spread: spread(delta_ns, 0.05),
             });
         }
-    }
-    for (order, ns) in
-        [(ChaseOrder::Sequential, 4.1), (ChaseOrder::PageConfined, 99.0), (ChaseOrder::Random, 131.0)]
-    {
-        record.memory.orders.push(OrderedLatency {
-            cpu: CpuId(0),
-            block_bytes: Bytes(32 << 20),
-            page_bytes: Bytes(4096),
-            order,
-            ns,
-            spread: spread(ns, 0.02),
-        });
     }
 }
