@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What ends without threads after this hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-const COMMANDS: [&[&str]; 7] = [
+const COMMANDS: [&[&str]; 6] = [
     &["clock", "check", "--budget", "1s"],
     &["clock", "watch", "--budget", "1s"],
     &["clock", "cost", "--budget", "1s"],
