@@ -102,7 +102,7 @@ pub fn spreads(runs: &[&HistoryEntry], host: Host) -> Vec<ClassSpread> {
 #[cfg(test)]
 mod tests {
     use record::Better;
-    use stats::{Knowledge, Random, RowClass};
+    use stats::{Random, RowClass};
 
     use super::*;
 
