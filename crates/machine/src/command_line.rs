@@ -116,11 +116,6 @@ impl<'a> BootWord<'a> {
     pub fn is_named(&self, name: &str) -> bool {
         same_option(self.name, name)
     }
-
-    /// True if both set the same option to the same.
-    pub fn says_the_same(&self, other: &BootWord) -> bool {
-        self.is_named(other.name) && self.value == other.value
-    }
 }
 
 /// True of two names of one option: to the kernel, dashes and underscores are the same.
@@ -237,7 +232,6 @@ mod tests {
         assert_eq!(last_word(line, "mitigations").and_then(|word| word.value), Some("auto"));
         assert_eq!(last_word(line, "spectre_v2").map(|word| word.text), Some("spectre-v2=off"));
         assert_eq!(last_word(line, "mds"), None);
-        assert!(BootWord::of("a-b=1").says_the_same(&BootWord::of("\"a_b=1\"")));
         assert!(!same_option("a_b", "a_bc"));
     }
 

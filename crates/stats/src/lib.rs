@@ -59,7 +59,7 @@ pub use lopsided::lopsided_p;
 pub use modes::modes;
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use order::Order;
-pub use paired::{PairedDelta, paired_delta, quad_means};
+pub use paired::quad_means;
 pub use quantile::{
     mean, median, median_absolute_deviation, quantile, quantile_interval, quantile_of_sorted,
     robust_standard_deviation, sample_variance, sorted,

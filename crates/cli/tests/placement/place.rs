@@ -65,7 +65,8 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
         (&[], &["true"], 0, "is too little to place its threads"),
         (&["--strict"], &["true"], 3, "is too little to place its threads"),
-        (&[], &["sleep", "0.3"], 0, "is too little to place its threads"),
+        // Or nothing was busy, where looks come late.
+        (&[], &["sleep", "0.3"], 0, "keep the kernel's placement: "),
         // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
         (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "keep the kernel's placement"),
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
@@ -174,7 +175,8 @@ fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_reported() {
     let each = format!("taskset -c {first} sh -c 'while :; do :; done' & ");
     let script = format!("{each}{each}sleep 0.5; kill $(jobs -p) 2>/dev/null; wait; true");
     let (code, said) = bench.place(&[], &["bash", "-c", &script]);
-    let is_reported = said.contains("all of its threads that are busy chose their");
+    // The shell itself may be seen busy while it starts them.
+    let is_reported = said.contains("all of its threads that are busy") && said.contains("CPUs themselves");
     assert!(code == Some(0) && is_reported && !said.contains("spread"), "{said}");
     let only_one = ["-c", &first, env!("CARGO_BIN_EXE_sidestep"), "place", "--state"];
     let output = Command::new("taskset")

@@ -79,8 +79,9 @@ fn fine(first: f64, second: f64, noise: f64, random: &mut Random) -> Record {
         let passes: Vec<Vec<f32>> =
             (0..3).map(|_| (0..7).map(|_| (truth + noise * random.normal()) as f32).collect()).collect();
         let all: Vec<f64> = passes.concat().into_iter().map(f64::from).collect();
-        let delta = stats::paired_delta(&all).expect("21 pairs");
-        let mut point = walk(pages as u64, delta.median, delta.interval.half_width());
+        let delta = stats::hodges_lehmann(&all, 0.95).expect("21 pairs");
+        let half_width = delta.interval.expect("21 pairs").half_width();
+        let mut point = walk(pages as u64, stats::median(&all).expect("21 pairs"), half_width);
         // Now and then another guest gets in between: the interval reaches down to nothing.
         if random.below(25) == 0 {
             point.spread.interval.low = -5.0;

@@ -54,7 +54,7 @@ const EPOCH_LAYING_S_PER_GIB: f64 = 1.0;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    seconds: [Some(2.6), Some(11.0), Some(95.0)],
+    seconds: [Some(2.8), Some(11.0), Some(95.0)],
     least_s: 2.7,
     epoch_least_s: Some(EPOCH_ROUND_S),
     takes_left_over: true,
