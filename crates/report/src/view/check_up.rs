@@ -152,7 +152,7 @@ fn memory(source: Source<'_>) -> Vec<Section> {
     sections.extend(question("L1", &["l1"]));
     sections.extend(question("L2", &["l2"]));
     sections.extend(question("L3", &["blocks"]));
-    sections.extend(question("memory", &["memory"]));
+    sections.extend(question("memory", &["memory", "memory-base"]));
     sections.extend(questions::legend(record));
     sections.extend(questions::by_level(record));
     sections.push(figures(source, &["latency-surface"]));
