@@ -29,8 +29,8 @@ use crate::store::{self, KeptFolder};
 
 /// A check-up of the guard: two of them, reading the machine and judging stay within 30 seconds.
 const CHECK_UP: [&str; 5] = ["sidestep", "run", "--no-history", "--budget", "12s"];
-/// What it measures: sections whose rows are watched. Flaws are facts, and sockets would not fit.
-const ONLY: &str = "memory,cores,clocks";
+/// What it measures: probes whose rows are watched and that fit. Pictures have no rows, flaws are facts.
+const ONLY: &str = "control,questions,stream,clock-reads,transfer,wake,compute";
 /// Half of it is the largest block that a check-up maps: with the program and a second block it stays below 100 MiB.
 const FREE_MEMORY_MAX: Bytes = Bytes(128 << 20);
 const BASELINE: &str = "baseline.json";

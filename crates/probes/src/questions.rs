@@ -63,7 +63,7 @@ type Task = (f64, fn(&mut Bench, CpuId, Instant) -> Result<(), MemoryError>);
 
 /// In the order in which they run: memory that was touched once comes soon to those behind. What ends early leaves its time to the next.
 const TASKS: [Task; 4] =
-    [(0.52, latency::memory), (0.2, latency::caches), (0.5, pages::gain), (1.0, cpus::alike)];
+    [(0.52, latency::memory), (0.2, latency::caches), (0.62, pages::gain), (1.0, cpus::alike)];
 
 /// Takes samples for all questions on the last CPU of the session, as interrupts go to the first ones on most machines, and adds them
 /// to the record, also when stopped half-way.

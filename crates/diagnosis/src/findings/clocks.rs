@@ -4,7 +4,7 @@ use record::{Area, ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Rec
 
 use super::{Details, finding};
 use crate::surface::sane;
-use crate::wording::measured;
+use crate::wording::{count, measured};
 
 /// A clock_gettime that stays in user space takes two to three times the counter; above this it does not.
 const SLOW_RATIO: f64 = 5.0;
@@ -40,8 +40,8 @@ fn counters(check: &ClockCheck) -> Finding {
         .max_by(|a, b| reach(a.interval_ns).total_cmp(&reach(b.interval_ns)));
     if let Some((pair, [low, high])) = worst.and_then(|pair| Some((pair, pair.interval_ns?))) {
         finding.evidence.push(format!(
-            "{} pairs; widest offset CPU {}-{}: guaranteed within {low:+.1} and {high:+.1} ns",
-            check.pairs.len(),
+            "{}; widest offset CPU {}-{}: guaranteed within {low:+.1} and {high:+.1} ns",
+            count(check.pairs.len(), "pair"),
             pair.a,
             pair.b
         ));
