@@ -49,7 +49,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     seconds: [Some(2.6), Some(8.0), Some(30.0)],
     least_s: 2.1,
     // One round takes 0.55 s on a quiet guest of two CPUs, most of it for laying arrays.
-    epoch_least_s: Some(0.7),
+    epoch_least_s: Some(1.05),
     takes_left_over: true,
     per_cpu_s: 0.06,
     rank: 30,
