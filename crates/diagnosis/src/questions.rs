@@ -8,7 +8,7 @@ mod rows;
 mod sampled;
 
 use machine::CpuId;
-use record::{AnswerVerdict, QuestionAnswer, QuestionLevel, QuestionSample, Record};
+use record::{AnswerVerdict, Guards, QuestionAnswer, QuestionLevel, QuestionSample, Record};
 use stats::Interval;
 
 pub(crate) use self::sampled::{MATTERS, huge_page_gain};
@@ -18,24 +18,21 @@ struct Question {
     name: &'static str,
     /// The probes of the plan that it rests on.
     probes: &'static [&'static str],
-    /// The samples among those of the probe `questions`.
-    samples: &'static [&'static str],
     answer: fn(&Record) -> Outcome,
 }
 
 const fn question(
     name: &'static str,
     probes: &'static [&'static str],
-    samples: &'static [&'static str],
     answer: fn(&Record) -> Outcome,
 ) -> Question {
-    Question { name, probes, samples, answer }
+    Question { name, probes, answer }
 }
 
 impl Question {
     /// Time of its samples and of its other probes, in seconds.
     fn spent_s(&self, record: &Record) -> f64 {
-        let of_samples = record.samples.iter().filter(|one| self.samples.contains(&one.question.as_str()));
+        let of_samples = record.samples.iter().filter(|one| one.is_of(self.name));
         let is_own = |probe: &str| probe != "questions" && self.probes.contains(&probe);
         let of_probes = record.plan.entries.iter().filter(|entry| is_own(&entry.probe));
         of_samples.map(|one| one.seconds).sum::<f64>()
@@ -45,18 +42,18 @@ impl Question {
 
 /// In the order of the first screen.
 const QUESTIONS: [Question; 12] = [
-    question("noise", &["control", "questions"], &[], rows::noise),
-    question("L1", &["questions"], &["l1"], |record| sampled::cache(record, "l1", 1)),
-    question("L2", &["questions"], &["l2"], |record| sampled::cache(record, "l2", 2)),
-    question("L3", &["questions"], &["blocks"], last_cache::usable),
-    question("memory", &["questions"], &["memory", "memory-base"], sampled::memory),
-    question("bandwidth", &["stream"], &[], rows::bandwidth),
-    question("huge pages", &["questions"], &["huge-pages"], sampled::huge_pages),
-    question("CPUs", &["questions"], &["cpus-core", "cpus-memory"], sampled::cpus),
-    question("siblings", &["sharing"], &[], rows::siblings),
-    question("wake-up", &["transfer", "wake"], &[], rows::waking),
-    question("clocks", &["clock-pairs"], &[], rows::clocks),
-    question("clock read", &["clock-reads"], &[], rows::clock_read),
+    question("noise", &["control", "questions"], rows::noise),
+    question("L1", &["questions"], |record| sampled::cache(record, "l1", 1)),
+    question("L2", &["questions"], |record| sampled::cache(record, "l2", 2)),
+    question("L3", &["questions"], last_cache::usable),
+    question("memory", &["questions"], sampled::memory),
+    question("bandwidth", &["stream"], rows::bandwidth),
+    question("huge pages", &["questions"], sampled::huge_pages),
+    question("CPUs", &["questions"], sampled::cpus),
+    question("siblings", &["sharing"], rows::siblings),
+    question("wake-up", &["transfer", "wake"], rows::waking),
+    question("clocks", &["clock-pairs"], rows::clocks),
+    question("clock read", &["clock-reads"], rows::clock_read),
 ];
 
 /// What a question comes to.
@@ -146,14 +143,13 @@ fn compared(record: &Record) -> Vec<CpuId> {
     cpus
 }
 
-/// Shares of CPU time above these are noise: see `probes::check_up::doubts`.
-const STEAL_NOISY: f64 = 0.02;
-const OTHERS_NOISY: f64 = 0.15;
-
 /// What others took of the CPU time, and from where on that is noise.
 fn taken(record: &Record) -> [(&'static str, Option<f64>, f64); 2] {
     let guards = &record.guards;
-    [("stolen", guards.steal_share, STEAL_NOISY), ("other programs", guards.others_share, OTHERS_NOISY)]
+    [
+        ("stolen", guards.steal_share, Guards::STEAL_DOUBTFUL),
+        ("other programs", guards.others_share, Guards::OTHERS_DOUBTFUL),
+    ]
 }
 
 /// Whether others took so much CPU time that a CPU may be slow for it.

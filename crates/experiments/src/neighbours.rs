@@ -4,13 +4,9 @@
 //! differ by: the same process, a minute later, on the same machine. An epoch is only ever compared with the best one of its
 //! run. A state that lasts longer than the run shows in earlier runs alone: that is for a guard, which keeps count of its alarms.
 
-use record::{CpuShare, EpochCost, Measurement, Neighbours, Record, measurements, metric};
+use record::{CpuShare, EpochCost, Guards, Measurement, Neighbours, Record, measurements, metric};
 use stats::{RowClass, mean, median};
 
-/// Shares of CPU time above this were taken by others: what makes a check-up's numbers doubtful is the same 2 %.
-const TAKEN: f64 = 0.02;
-/// Others of this system are always a little at work, so their share counts only above this, as a check-up's doubts have it.
-const OTHERS: f64 = 0.15;
 /// A wait this long is no accident of scheduling: windows that are set aside on a loaded but usable machine are 2 to 3 %.
 const WAITED: f64 = 0.05;
 
@@ -86,8 +82,8 @@ fn signs(costs: &[EpochCost], epoch: usize, got: &CpuShare) -> Vec<String> {
     let slow =
         slow.map(|cost| format!("{} {:+.0} %", class_name(cost.class), (cost.ratios[epoch] - 1.0) * 100.0));
     let shares = [
-        ("steal", got.steal_share, TAKEN),
-        ("other programs", got.others_share, OTHERS),
+        ("steal", got.steal_share, Guards::STEAL_DOUBTFUL),
+        ("other programs", got.others_share, Guards::OTHERS_DOUBTFUL),
         ("waiting for a CPU", got.waited_share, WAITED),
     ];
     let taken = shares.into_iter().filter_map(|(what, share, limit)| {
@@ -101,7 +97,7 @@ fn signs(costs: &[EpochCost], epoch: usize, got: &CpuShare) -> Vec<String> {
 
 /// Who is meant: other guests where there is a hypervisor, else and where the kernel itself counted them other programs.
 fn who(got: &CpuShare, in_guest: bool) -> &'static str {
-    let programs = got.others_share.is_some_and(|share| share > OTHERS);
+    let programs = got.others_share.is_some_and(|share| share > Guards::OTHERS_DOUBTFUL);
     match (in_guest, programs) {
         (true, false) => "neighbours were",
         (true, true) => "other programs of this guest, perhaps neighbours too, were",

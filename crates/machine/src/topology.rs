@@ -109,6 +109,11 @@ impl Topology {
         })
     }
 
+    /// The largest cache of a level that any CPU claims.
+    pub fn cache_bytes(&self, level: u8) -> Option<Bytes> {
+        self.caches.iter().filter(|cache| cache.level == level).filter_map(|cache| cache.size_bytes).max()
+    }
+
     /// The largest data or unified cache that any CPU claims.
     pub fn largest_cache_bytes(&self) -> Option<Bytes> {
         self.caches

@@ -18,12 +18,6 @@ pub const CLOSING_S: f64 = 1.0;
 /// Of what earlier probes left of their time, so much may go into one probe: what cannot be broken off needs some of it, and so do later
 /// probes.
 const LEFT_OVER_SHARE: f64 = 0.5;
-/// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
-const STEAL_DOUBTFUL: f64 = 0.02;
-/// Other processes that use more than this share of all CPUs make numbers doubtful.
-const OTHERS_DOUBTFUL: f64 = 0.15;
-/// More windows than this share set aside make numbers doubtful; 2-3 % is normal on a loaded machine.
-const DROPPED_DOUBTFUL: f64 = 0.20;
 
 /// Who sees what begins, and keeps the record after each probe, so that a run that is killed leaves what it had.
 pub trait RecordSink {
@@ -239,14 +233,14 @@ fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> G
 pub fn doubts(guards: &Guards) -> Vec<String> {
     let percent = |share: f64| share * 100.0;
     let mut doubts = Vec::new();
-    if let Some(share) = guards.steal_share.filter(|&share| share > STEAL_DOUBTFUL) {
+    if let Some(share) = guards.steal_share.filter(|&share| share > Guards::STEAL_DOUBTFUL) {
         doubts.push(format!("the hypervisor gave {:.1} % of the CPU time to others", percent(share)));
     }
-    if let Some(share) = guards.others_share.filter(|&share| share > OTHERS_DOUBTFUL) {
+    if let Some(share) = guards.others_share.filter(|&share| share > Guards::OTHERS_DOUBTFUL) {
         doubts.push(format!("other processes used {:.0} % of all CPUs", percent(share)));
     }
     let dropped = guards.windows_dropped as f64 / guards.windows.max(1) as f64;
-    if dropped > DROPPED_DOUBTFUL {
+    if dropped > Guards::DROPPED_DOUBTFUL {
         doubts.push(format!("{:.0} % of the windows were pre-empted", percent(dropped)));
     }
     if let Some(events) = guards.throttle_events.filter(|&events| events > 0) {

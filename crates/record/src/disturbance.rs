@@ -37,6 +37,16 @@ pub struct Guards {
     pub doubts: Vec<String>,
 }
 
+impl Guards {
+    /// Steal above this share makes numbers doubtful: it moves low quantiles, not only tails, as one window in twenty then lost a tenth of
+    /// its time or more.
+    pub const STEAL_DOUBTFUL: f64 = 0.02;
+    /// Other processes that use more than this share of all CPUs make numbers doubtful: others are always a little at work.
+    pub const OTHERS_DOUBTFUL: f64 = 0.15;
+    /// More windows than this share set aside make numbers doubtful; 2 to 3 % is normal on a loaded machine.
+    pub const DROPPED_DOUBTFUL: f64 = 0.20;
+}
+
 /// How much of the CPUs an epoch got, as its own process saw it; `None` where the machine does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuestionSample {
-    /// What was asked: `l1`, `l2`, `memory`, `blocks`, `huge-pages`, `cpus-core`, `cpus-memory`.
+    /// What was asked: `l1`, `l2`, `memory`, `memory-base`, `blocks`, `huge-pages`, `cpus-core`, `cpus-memory`.
     pub question: String,
     /// CPU that measured; of a pair the one that is compared.
     pub cpu: CpuId,
@@ -44,6 +44,24 @@ pub struct QuestionSample {
     /// of a multiply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<[f32; 2]>,
+}
+
+/// The samples of the questions that have some: by the name of the question.
+const SAMPLES: [(&str, &[&str]); 6] = [
+    ("L1", &["l1"]),
+    ("L2", &["l2"]),
+    ("L3", &["blocks"]),
+    ("memory", &["memory", "memory-base"]),
+    ("huge pages", &["huge-pages"]),
+    ("CPUs", &["cpus-core", "cpus-memory"]),
+];
+
+impl QuestionSample {
+    /// Whether it is of this question, named as its answer is.
+    pub fn is_of(&self, question: &str) -> bool {
+        let of = SAMPLES.iter().find(|(name, _)| *name == question);
+        of.is_some_and(|(_, samples)| samples.contains(&self.question.as_str()))
+    }
 }
 
 machine::named! {

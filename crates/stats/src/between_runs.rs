@@ -24,7 +24,8 @@ use crate::{
     Comparison, Interval, LEVEL_OF_ALARMS, benjamini_hochberg, mean, student_quantile, student_two_sided,
 };
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
-use moderation::{Variance, distribution, moderated};
+use moderation::distribution;
+pub use moderation::{Variance, moderated};
 pub use prior::{Host, RowClass};
 use prior::{MANY_RUNS, prior_of};
 pub use spreads::{ClassSpread, class_spreads};

@@ -1,32 +1,20 @@
 //! A level from samples in groups: what varies between runs is the group, and a few groups say little of how much.
 
+use crate::between_runs::{Variance, moderated};
 use crate::interval::Interval;
-use crate::quantile::{median, sample_variance};
+use crate::quantile::median;
 use crate::student::student_quantile;
 
-/// How much runs of one unchanged machine differ in a quantity, as known before: a standard deviation of logarithms.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunSpread {
-    /// The standard deviation.
-    pub deviation: f64,
-    /// It counts as much as so many degrees of freedom of the run at hand.
-    pub degrees: u32,
-}
-
 /// The median of the medians of groups with a 95 % interval for that of further runs: their spread is that of the groups, moderated by
-/// what is known of such quantities (as the variances of Smyth 2004, Linear models and empirical Bayes methods), and never less than
-/// one such run differs from the next. `None` without a sample.
-pub fn grouped_level(groups: &[Vec<f64>], known: RunSpread) -> Option<(f64, Interval)> {
+/// what is known of such quantities, of which runs of one unchanged machine have this variance, and never less than one such run differs
+/// from the next. `None` without a sample.
+pub fn grouped_level(groups: &[Vec<f64>], known: Variance) -> Option<(f64, Interval)> {
     let medians: Vec<f64> = groups.iter().filter_map(|group| median(group)).collect();
     if medians.is_empty() {
         return None;
     }
-    let own = medians.len().saturating_sub(1) as f64;
-    let prior = f64::from(known.degrees);
-    let of_groups = if medians.len() > 1 { sample_variance(&medians) } else { 0.0 };
-    let variance = (prior * known.deviation.powi(2) + own * of_groups) / (prior + own).max(1.0);
-    let degrees = known.degrees + medians.len() as u32 - 1;
-    let reach = student_quantile(0.95, degrees.max(1)) * variance.sqrt();
+    let variance = moderated(Variance::of(&medians), known);
+    let reach = student_quantile(0.95, (variance.degrees as u32).max(1)) * variance.value.sqrt();
     let level = median(&medians)?;
     Some((level, Interval { low: level - reach, high: level + reach }))
 }
@@ -35,7 +23,7 @@ pub fn grouped_level(groups: &[Vec<f64>], known: RunSpread) -> Option<(f64, Inte
 mod tests {
     use super::*;
 
-    const KNOWN: RunSpread = RunSpread { deviation: 0.02, degrees: 8 };
+    const KNOWN: Variance = Variance { value: 0.02 * 0.02, degrees: 8.0 };
 
     #[test]
     fn what_is_known_keeps_two_lucky_groups_from_claiming_too_much() {

@@ -39,8 +39,8 @@ pub use aa_control::AaControl;
 pub use bca::bca;
 pub use between_runs::{
     BEYOND_RUNS, ClassDifference, ClassSpread, Difference, Differences, Host, Knowledge, MemoryDifference,
-    RowClass, RowRuns, SMALLEST_SPREAD, between_runs, class_spreads, equal_latencies, equal_rates,
-    next_run_reach, two_runs_of_latency,
+    RowClass, RowRuns, SMALLEST_SPREAD, Variance, between_runs, class_spreads, equal_latencies, equal_rates,
+    moderated, next_run_reach, two_runs_of_latency,
 };
 pub use binomial::{binomial_quantile, clopper_pearson};
 pub use blocks::{BlockEffect, BlockFit, BlockRun, Dunnett};
@@ -50,7 +50,7 @@ pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit
 pub use estimate::{Estimate, Mode};
 pub use factor_scan::{Crossing, Explained, FEWEST_UNITS, peeled};
 pub use factorial::{Cell, Factors, cell_count, mirrored_block};
-pub use grouped::{RunSpread, grouped_level};
+pub use grouped::grouped_level;
 pub use groups::{group_shift, rank_sum_p};
 pub use guard::{Guard, Guarded, guarded_passes};
 pub use interval::Interval;

@@ -1,15 +1,9 @@
 //! What disturbed the run.
 
 use machine::CoreKind;
-use record::{Area, Finding, Record, Severity};
+use record::{Area, Finding, Guards, Record, Severity};
 
 use super::{Details, finding};
-
-/// Stolen time above this share moves low quantiles, not only tails.
-const STEAL_HIGH: f64 = 0.02;
-
-/// Two or three percent of dropped windows are normal on a shared guest; above this share the kept ones are suspect.
-const DROPPED_HIGH: f64 = 0.2;
 
 /// Other processes above this share of all CPU time compete for caches and memory.
 const OTHERS_HIGH: f64 = 0.1;
@@ -31,7 +25,8 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 }
 
 fn steal(record: &Record, found: &mut Vec<Finding>) {
-    let Some(share) = record.guards.steal_share.filter(|share| share.is_finite() && *share >= STEAL_HIGH)
+    let Some(share) =
+        record.guards.steal_share.filter(|share| share.is_finite() && *share >= Guards::STEAL_DOUBTFUL)
     else {
         return;
     };
@@ -50,10 +45,10 @@ fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
     let dropped =
         if guards.windows > 0 { guards.windows_dropped as f64 / guards.windows as f64 } else { 0.0 };
     let others = guards.others_share.filter(|share| share.is_finite()).unwrap_or(0.0);
-    if dropped <= DROPPED_HIGH && others <= OTHERS_HIGH {
+    if dropped <= Guards::DROPPED_DOUBTFUL && others <= OTHERS_HIGH {
         return;
     }
-    let severity = if dropped > DROPPED_HIGH { Severity::Warning } else { Severity::Notice };
+    let severity = if dropped > Guards::DROPPED_DOUBTFUL { Severity::Warning } else { Severity::Notice };
     let text = "other programs were busy while we measured".to_owned();
     found.push(
         finding(Area::Noise, "busy-machine", severity, text)

@@ -44,16 +44,13 @@ struct Fit {
 
 /// Size of the last cache beyond L2, as reads show it.
 pub(super) fn usable(record: &Record) -> Outcome {
-    let claims = |level: u8| {
-        let caches = record.machine.topology.caches.iter().filter(move |cache| cache.level == level);
-        caches.filter_map(|cache| cache.size_bytes).max()
-    };
-    let smallest = claims(2).map_or(0, |second| second.0 * BEYOND_SECOND);
+    let topology = &record.machine.topology;
+    let smallest = topology.cache_bytes(2).map_or(0, |second| second.0 * BEYOND_SECOND);
     let reads = reads(record, smallest);
     if reads.len() < FEWEST_BLOCKS {
         return nothing_measured(record);
     }
-    let claimed = claims(3);
+    let claimed = topology.cache_bytes(3);
     let (first, last) = (reads[0].0, reads[reads.len() - 1].0);
     let fits = fits(&reads);
     let Some(best) = fits.iter().min_by(|a, b| a.squares.total_cmp(&b.squares)) else {

@@ -84,8 +84,7 @@ fn is_compared(one: &Measurement<'_>, record: &Record) -> bool {
 const OF_THIRD_LEVEL: [u64; 2] = [2, 4];
 
 fn is_of_third_level(one: &Measurement<'_>, record: &Record) -> bool {
-    let caches = record.machine.topology.caches.iter().filter(|cache| cache.level == 2);
-    let second = caches.filter_map(|cache| cache.size_bytes).max();
+    let second = record.machine.topology.cache_bytes(2);
     let Some((LabelValue::Size(block), second)) = one.parameter("block_bytes").zip(second) else {
         return false;
     };

@@ -1,7 +1,7 @@
 //! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
 
 use machine::{shell_quoted, shell_word};
-use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend, HistoryEntry};
+use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend, Guards, HistoryEntry};
 use stats::text::points_of_share;
 use stats::{Order, median};
 
@@ -180,19 +180,27 @@ struct Condition {
     of: fn(&HistoryEntry) -> Option<f64>,
     /// Said before and after the share in percent.
     words: [&'static str; 2],
-    /// A check-up with so much more than the baseline's median is not judged: what makes one check-up doubtful, in
-    /// `probes::check_up`.
+    /// A check-up with so much more than the baseline's median shows no change by its numbers: what makes one check-up
+    /// doubtful.
     doubtful: f64,
 }
 
 const CONDITIONS: [Condition; 3] = [
-    Condition { of: |run| run.others_share, words: ["other processes used", "of all CPUs"], doubtful: 0.15 },
+    Condition {
+        of: |run| run.others_share,
+        words: ["other processes used", "of all CPUs"],
+        doubtful: Guards::OTHERS_DOUBTFUL,
+    },
     Condition {
         of: |run| run.steal_share,
         words: ["the hypervisor gave", "of the CPU time to others"],
-        doubtful: 0.02,
+        doubtful: Guards::STEAL_DOUBTFUL,
     },
-    Condition { of: |run| run.dropped_share, words: ["pre-emption cost", "of the windows"], doubtful: 0.20 },
+    Condition {
+        of: |run| run.dropped_share,
+        words: ["pre-emption cost", "of the windows"],
+        doubtful: Guards::DROPPED_DOUBTFUL,
+    },
 ];
 /// Shares beyond the baseline's largest by less than this are not worth a word.
 const WORTH_A_WORD: f64 = 0.01;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{FleetStratum, NodeRow};
+use record::{FleetStratum, Guards, NodeRow};
 use stats::{Deviations, Order, median, median_absolute_deviation};
 
 use super::Place;
@@ -10,10 +10,8 @@ use super::factors::{Level, Minority, Places, levels, minorities};
 use super::gathered::{CheckUps, Gathered, Run};
 use super::node::Node;
 
-/// From this share of all CPUs on that other programs used a node is busy: as a check-up doubts itself.
-const OTHERS_MOST: f64 = 0.15;
-/// Guests always lose something to others: more than this share, and more than so many robust deviations above the fleet's median.
-const STEAL_MOST: f64 = 0.02;
+/// Guests always lose something to others: a node is busy above what makes a check-up doubtful, and above so many robust deviations beyond
+/// the fleet's median.
 const STEAL_DEVIATIONS: f64 = 6.0 * 1.4826;
 /// Deviations are kept in millionths, so that no order of additions changes any of them.
 const STEPS: f64 = 1e6;
@@ -73,7 +71,7 @@ impl Tables {
                 row: row.clone(),
                 runs: check_ups.count,
                 is_two_machines: check_ups.serials.len() > 1,
-                is_busy: is_above(row.run.others_share, OTHERS_MOST)
+                is_busy: is_above(row.run.others_share, Guards::OTHERS_DOUBTFUL)
                     || is_above(row.run.steal_share, steal_most),
                 rack: of(&["rack"]),
                 chassis: of(&["chassis"]),
@@ -181,7 +179,9 @@ fn stratum(row: &NodeRow) -> (&str, &str, u32) {
 fn steal_most(latest: &[&Run]) -> f64 {
     let shares: Vec<f64> = latest.iter().filter_map(|run| run.row.run.steal_share).collect();
     let usual = median(&shares).zip(median_absolute_deviation(&shares));
-    usual.map_or(STEAL_MOST, |(median, deviation)| STEAL_MOST.max(median + STEAL_DEVIATIONS * deviation))
+    usual.map_or(Guards::STEAL_DOUBTFUL, |(median, deviation)| {
+        Guards::STEAL_DOUBTFUL.max(median + STEAL_DEVIATIONS * deviation)
+    })
 }
 
 fn repeats(gathered: &Gathered) -> Vec<Repeat> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use record::{Quality, RawSeries, Spread};
-use stats::{Interval, Mode, median, student_quantile};
+use stats::{Interval, Mode, Variance, median, moderated, student_quantile};
 
 use super::{Estimator, Noise};
 use crate::quality::quality;
@@ -147,7 +147,7 @@ impl<'a> Judge<'a> {
         for row in rows {
             let axis = Axis::of(row, estimator.noise);
             if row.epochs.len() > 1 {
-                let variance = variance(&axis.places(row.epochs.iter().map(|epoch| &epoch.value)));
+                let variance = Variance::of(&axis.places(row.epochs.iter().map(|epoch| &epoch.value))).value;
                 let typical = MEDIAN_SAMPLE_DEVIATION.get(row.epochs.len() - 2).copied().unwrap_or(1.0);
                 by_group.entry(row.group).or_default().push(variance.sqrt() / typical);
             }
@@ -210,20 +210,13 @@ impl<'a> Judge<'a> {
 fn reach(known: f64, axis: Axis, row: &Row, places: &[f64]) -> f64 {
     if let [only] = row.epochs.as_slice() {
         let mappings = axis.places(only.mappings.iter());
-        let within = variance(&mappings) / mappings.len().max(1) as f64;
+        let within = Variance::of(&mappings).value / mappings.len().max(1) as f64;
         return student_quantile(LEVEL, KNOWN_DEGREES) * (known + within).sqrt();
     }
-    let own_degrees = places.len() as u32 - 1;
-    let degrees = KNOWN_DEGREES + own_degrees;
-    let squares = f64::from(KNOWN_DEGREES) * known + f64::from(own_degrees) * variance(places);
-    let error = EFFICIENCY * (squares / f64::from(degrees) / places.len() as f64).sqrt();
-    student_quantile(LEVEL, degrees) * error
-}
-
-/// Of fewer than two places, and of what has none, nothing.
-fn variance(places: &[f64]) -> f64 {
-    let variance = stats::sample_variance(places);
-    if places.len() > 1 && variance.is_finite() { variance } else { 0.0 }
+    let known = Variance { value: known, degrees: f64::from(KNOWN_DEGREES) };
+    let variance = moderated(Variance::of(places), known);
+    let error = EFFICIENCY * (variance.value / places.len() as f64).sqrt();
+    student_quantile(LEVEL, variance.degrees as u32) * error
 }
 
 fn nearest(places: &[f64], place: f64) -> usize {

@@ -81,7 +81,7 @@ impl QuestionLevel {
         let groups =
             groups.into_iter().map(|(_, values)| if of == Of::Cache { least(values) } else { values });
         let groups: Vec<Vec<f64>> = groups.collect();
-        let (level, interval) = grouped_level(&groups, metric.classes[0].run_spread())?;
+        let (level, interval) = grouped_level(&groups, metric.classes[0].variance())?;
         let epochs = groups.iter().filter_map(|group| stats::median(group)).map(f64::exp).collect();
         let (value, interval) = (level.exp(), interval.map(f64::exp));
         Some(Self { value, interval, epochs, samples: counted, windows })

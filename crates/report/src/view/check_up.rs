@@ -141,26 +141,26 @@ fn flaws(record: &Record) -> Vec<Section> {
 }
 
 fn noise(record: &Record) -> Vec<Section> {
-    let answer = questions::section(record, "noise", &[]);
+    let answer = questions::section(record, "noise");
     answer.into_iter().chain([conditions::conditions(record)]).chain(cores::control(record)).collect()
 }
 
 fn memory(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
-    let question = |id, of: &[&str]| questions::section(record, id, of);
+    let question = |id| questions::section(record, id);
     let mut sections = Vec::new();
-    sections.extend(question("L1", &["l1"]));
-    sections.extend(question("L2", &["l2"]));
-    sections.extend(question("L3", &["blocks"]));
-    sections.extend(question("memory", &["memory", "memory-base"]));
+    sections.extend(question("L1"));
+    sections.extend(question("L2"));
+    sections.extend(question("L3"));
+    sections.extend(question("memory"));
     sections.extend(questions::legend(record));
     sections.extend(questions::by_level(record));
     sections.push(figures(source, &["latency-surface"]));
     sections.extend(memory::beside_latency(record));
-    sections.extend(question("bandwidth", &[]));
+    sections.extend(question("bandwidth"));
     sections.push(figures(source, &["bandwidth"]));
     sections.push(figure_of(source, "stream", "STREAM bandwidth", memory::stream(record)));
-    sections.extend(question("huge-pages", &["huge-pages"]));
+    sections.extend(question("huge-pages"));
     sections.push(figures(source, &["walks"]));
     sections.extend(memory::beside_walks(record));
     sections
@@ -170,11 +170,11 @@ fn cores(source: Source<'_>) -> Vec<Section> {
     let record = source.0;
     let (lines, sharing) = (lines(&record.cores.line_transfer), cores::sharing(record));
     let mut sections = Vec::new();
-    sections.extend(questions::section(record, "CPUs", &["cpus-core", "cpus-memory"]));
-    sections.extend(questions::section(record, "siblings", &[]));
+    sections.extend(questions::section(record, "CPUs"));
+    sections.extend(questions::section(record, "siblings"));
     sections.push(figure_of(source, "sharing", "What CPUs cost each other", sharing));
     sections.extend(cores::unlike(record).section("One kind of work beside another"));
-    sections.extend(questions::section(record, "wake-up", &[]));
+    sections.extend(questions::section(record, "wake-up"));
     sections.push(figure_of(source, "line-transfer", "Moving a cache line between CPUs", lines));
     sections.extend(cores::waking(record).section("Waking an idle CPU"));
     sections.extend(cores::computing(record));
@@ -194,7 +194,7 @@ fn clocks(source: Source<'_>) -> Vec<Section> {
     let of_cost = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
     let is_new = |read: &&ClockRead| of_cost.iter().all(|one| (&one.name, one.cpu) != (&read.name, read.cpu));
     let reads = clock_cost::reads(of_cost.iter().chain(record.clocks.iter().filter(is_new)));
-    let [agree, costs] = ["clocks", "clock-read"].map(|id| questions::section(record, id, &[]));
+    let [agree, costs] = ["clocks", "clock-read"].map(|id| questions::section(record, id));
     // What is answered is not said again.
     let (is_agreed, is_priced) = (agree.is_some(), costs.is_some());
     let said = |cost| {

@@ -20,9 +20,20 @@ const FEWEST_ROWS: usize = 4;
 
 /// A variance and its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Variance {
-    pub(super) value: f64,
-    pub(super) degrees: f64,
+pub struct Variance {
+    /// The variance.
+    pub value: f64,
+    /// How much it is worth.
+    pub degrees: f64,
+}
+
+impl Variance {
+    /// Of values about their mean; of fewer than two, or of what has none, nothing.
+    pub fn of(values: &[f64]) -> Self {
+        let value = sample_variance(values);
+        let is_known = values.len() > 1 && value.is_finite();
+        Self { value: if is_known { value } else { 0.0 }, degrees: values.len().saturating_sub(1) as f64 }
+    }
 }
 
 /// The distribution that the variances of a class come from; `None` for fewer than four rows.
@@ -46,10 +57,13 @@ pub(super) fn distribution(rows: &[Variance]) -> Option<Variance> {
     Some(Variance { value, degrees })
 }
 
-/// A row's variance drawn towards what its class knows.
-pub(super) fn moderated(own: Variance, class: Variance) -> Variance {
+/// A row's variance drawn towards what its class knows; nothing where neither knows anything.
+pub fn moderated(own: Variance, class: Variance) -> Variance {
     let degrees = own.degrees + class.degrees;
-    Variance { value: (own.degrees * own.value + class.degrees * class.value) / degrees, degrees }
+    Variance {
+        value: (own.degrees * own.value + class.degrees * class.value) / degrees.max(f64::MIN_POSITIVE),
+        degrees,
+    }
 }
 
 /// Arguments below this are raised by the recurrence before the asymptotic series is used.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RunSpread;
+use super::Variance;
 
 named! {
     /// Rows that one cause moves together and whose spread between runs is of one size.
@@ -170,10 +170,10 @@ const GUEST: [Prior; RowClass::ALL.len()] = [
 ];
 
 impl RowClass {
-    /// What runs of one unchanged guest differ by in a row of this class.
-    pub fn run_spread(self) -> RunSpread {
+    /// The variance between runs of one unchanged guest of a row of this class, of its logarithm.
+    pub fn variance(self) -> Variance {
         let prior = prior_of(self, Host::Guest);
-        RunSpread { deviation: prior.row, degrees: prior.degrees as u32 }
+        Variance { value: prior.row.powi(2), degrees: prior.degrees }
     }
 }
 

@@ -61,9 +61,9 @@ pub(super) fn tone(answer: &QuestionAnswer) -> (Tone, &'static str) {
     }
 }
 
-/// A question with its answer, what that rests on, and its samples of these names; `None` where it has no answer. `id` is the question's
+/// A question with its answer, what that rests on, and its samples; `None` where it has no answer. `id` is the question's
 /// name with a hyphen for a space.
-pub(super) fn section(record: &Record, id: &'static str, of: &[&str]) -> Option<Section> {
+pub(super) fn section(record: &Record, id: &'static str) -> Option<Section> {
     let is_it = |answer: &&QuestionAnswer| answer.question.replace(' ', "-") == id;
     let answer = record.answers.iter().find(is_it)?;
     let rests_on = record.findings.iter().filter(|finding| {
@@ -72,16 +72,16 @@ pub(super) fn section(record: &Record, id: &'static str, of: &[&str]) -> Option<
     let statement = Statement::new(tone(answer).0, &answer.sentence);
     let section =
         Section::new(id, capital(&answer.question)).stating([statement]).facts(rests_on.flat_map(facts));
-    let samples = samples(record, id, of);
+    let samples = samples(record, id, &answer.question);
     Some(if samples.rows.is_empty() { section } else { section.table(samples) })
 }
 
 /// What is alike in samples: name, CPU, the one it is compared with, block, pages, unit.
 type Kind<'r> = (&'r str, CpuId, Option<CpuId>, Option<Bytes>, Option<Bytes>, &'r str);
 
-/// Samples of these names, those of one kind together: their medians, and the states of their windows.
-fn samples(record: &Record, id: &'static str, of: &[&str]) -> Table {
-    let samples = record.samples.iter().filter(|sample| of.contains(&sample.question.as_str()));
+/// Samples of a question, those of one kind together: their medians, and the states of their windows.
+fn samples(record: &Record, id: &'static str, question: &str) -> Table {
+    let samples = record.samples.iter().filter(|sample| sample.is_of(question));
     let kind = |one: &QuestionSample| (one.cpu, one.against, one.block_bytes, one.page_bytes);
     let keyed = samples.map(|one| {
         let (cpu, against, block, page) = kind(one);
